@@ -1,0 +1,325 @@
+"""The types that cross the wire, and that the embedded API returns: one set for both.
+
+Fields only ever grow. Offsets are Unicode code points into a document's normalised text.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+PathName = Literal["dense", "bm25", "tfidf", "attributes"]
+PATHS: tuple[PathName, ...] = ("dense", "bm25", "tfidf", "attributes")
+Normalization = Literal["minmax", "minmax-observed", "l2", "zscore", "none"]
+Combination = Literal["sum", "max", "mean", "rrf"]
+Direction = Literal["out", "in", "both"]
+
+
+class _Result(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class ExpandOptions(BaseModel):
+    """How far, and how wide, the links of the best hits are followed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    hops: int = Field(1, ge=0, le=5, description="0: no expansion.")
+    fanout: int = Field(8, ge=1, le=256, description="At most this many links of one chunk are followed.")
+    seeds: int = Field(10, ge=1, le=100, description="How many of the best hits are expanded.")
+    min_similarity: float | None = Field(None, ge=-1.0, le=1.0, description="Links of a lower weight are not followed.")
+    direction: Direction = "both"
+    budget: int = Field(2000, ge=1, le=100_000, description="At most this many chunks are visited.")
+
+
+class SearchRequest(BaseModel):
+    """A question to the four paths."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str = Field(max_length=10_000)
+    k: int = Field(10, ge=1, le=1000)
+    offset: int = Field(0, ge=0, le=10_000)
+    paths: tuple[PathName, ...] = PATHS
+    weights: dict[PathName, float] = Field(default_factory=dict, description="Overrides of the default weights.")
+    over_fetch: int = Field(200, ge=1, le=10_000, description="Candidates of each path (K_over).")
+    normalize: Normalization = "minmax"
+    combine: Combination = "sum"
+    where: str | None = Field(None, max_length=10_000)
+    expand: ExpandOptions = ExpandOptions()
+    intent: Literal["on", "off"] = "on"
+    snapshot: int | None = None
+    as_of: str | None = None
+    timeout: float | None = Field(None, gt=0, description="Seconds; a path that takes longer is named in `degraded`.")
+    explain: bool = False
+
+
+class SourceScore(_Result):
+    """What one path said of a hit."""
+
+    raw: float
+    normalized: float
+    weight: float
+    rank: int | None = None  # 1-based rank among the path's candidates; null: scored, but not a candidate
+
+
+class TrailStep(_Result):
+    """One link followed, from a seed towards a hit."""
+
+    path: str  # the document the link stands in
+    chunk_key: int
+    href: str
+    anchor: str
+    weight: float
+    direction: Literal["out", "in"] = "out"
+
+
+class Location(_Result):
+    """Where in the file a passage lies; at most one is set."""
+
+    page: int | None = None
+    sheet: str | None = None
+    slide: int | None = None
+    line: int | None = None
+    cell: int | None = None
+    entry: str | None = None
+
+
+class Hit(_Result):
+    """One passage."""
+
+    rank: int
+    score: float
+    path: str
+    record: str | None = None
+    chunk_key: int
+    char_start: int
+    char_end: int
+    location: Location | None = None
+    url: str | None = None
+    title: str | None = None
+    heading: str | None = None
+    text: str
+    sources: dict[str, SourceScore] = Field(default_factory=dict)
+    trail: tuple[TrailStep, ...] = ()
+    explain: dict[str, Any] | None = None
+
+
+class SearchResult(_Result):
+    """What `search` gives."""
+
+    query: str
+    snapshot: int
+    took_ms: float
+    timings_ms: dict[str, float] = Field(default_factory=dict)
+    degraded: dict[str, str] = Field(default_factory=dict)  # path → why it is missing or incomplete
+    intent: dict[str, Any] | None = None
+    expansion: dict[str, Any] | None = None  # edges scanned, chunks visited, where it was cut
+    hits: tuple[Hit, ...] = ()
+
+    def to_arrow(self) -> Any:
+        """The hits as a pyarrow Table."""
+        return _to_arrow(self.hits)
+
+    def to_pandas(self) -> Any:
+        """The hits as a pandas DataFrame."""
+        return self.to_arrow().to_pandas()
+
+
+def _to_arrow(rows: tuple[BaseModel, ...]) -> Any:
+    import pyarrow as pa
+
+    return pa.Table.from_pylist([row.model_dump(mode="json", exclude={"explain"}) for row in rows])
+
+
+class FileCounts(_Result):
+    """Files of one run, by what became of them."""
+
+    seen: int = 0
+    added: int = 0
+    changed: int = 0
+    renamed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+
+class ChunkCounts(_Result):
+    """Chunks of one run."""
+
+    total: int = 0
+    written: int = 0
+    deleted: int = 0
+    vectors_reused: int = 0
+
+
+class LinkCounts(_Result):
+    """Written links in the index."""
+
+    total: int = 0
+    resolved: int = 0
+    dangling: int = 0
+    external: int = 0
+
+
+class Seconds(_Result):
+    """Time by part of the work."""
+
+    total: float = 0.0
+    list: float = 0.0
+    extract: float = 0.0
+    embed: float = 0.0
+    write: float = 0.0
+    commit: float = 0.0
+
+
+class IndexReport(_Result):
+    """What an indexing run did."""
+
+    snapshot: int
+    files: FileCounts = FileCounts()
+    chunks: ChunkCounts = ChunkCounts()
+    links: LinkCounts = LinkCounts()
+    bytes_read: int = 0
+    seconds: Seconds = Seconds()  # wall
+    cpu_seconds: Seconds = Seconds()  # this process and its workers
+    peak_rss_bytes: int = 0  # of this process and its workers together
+    advice: tuple[str, ...] = ()  # what would serve better, said in one sentence each
+
+
+class LinkRow(_Result):
+    """One written link."""
+
+    source: str
+    target: str | None = None
+    href: str
+    anchor: str
+    fragment: str | None = None
+    kind: str
+    state: Literal["resolved", "dangling", "external"]
+    weight: float | None = None
+    source_record: str | None = None
+    target_record: str | None = None
+
+
+class FileRow(_Result):
+    """One indexed file."""
+
+    path: str
+    size: int
+    mtime: str | None = None  # ISO 8601, UTC
+    etag: str | None = None
+    state: str
+    chunk_count: int
+    language: str | None = None
+    type: str | None = None  # kind: markdown, pdf, …
+    media_type: str | None = None
+    encoding: str | None = None
+    title: str | None = None
+    records: int = 1
+    reason: str | None = None
+    meta: dict[str, Any] = Field(default_factory=dict)
+
+
+class ErrorRow(_Result):
+    """One line of the ledger."""
+
+    path: str
+    stage: str | None = None
+    error: str | None = None
+    message: str | None = None
+    attempts: int = 0
+    next_try: str | None = None  # ISO 8601, UTC
+    state: str = "failed"
+
+
+class ChunkRow(_Result):
+    """One chunk of a document, as `show` gives it."""
+
+    chunk_key: int
+    record: str | None = None
+    char_start: int
+    char_end: int
+    text: str
+    heading_path: tuple[str, ...] = ()
+    location: Location | None = None
+    token_count: int = 0
+    has_vector: bool = False
+
+
+class ShownFile(_Result):
+    """What the index holds of one file."""
+
+    path: str
+    record: str | None = None
+    state: str
+    text: str
+    title: str | None = None
+    language: str | None = None
+    encoding: str | None = None
+    type: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    meta: dict[str, Any] = Field(default_factory=dict)
+    chunks: tuple[ChunkRow, ...] = ()
+    links: tuple[LinkRow, ...] = ()
+
+
+class Passage(_Result):
+    """One passage for a model."""
+
+    path: str
+    record: str | None = None
+    char_start: int
+    char_end: int
+    text: str
+    tokens: int
+    role: Literal["seed", "support"] = "seed"
+
+
+class ContextResult(_Result):
+    """What `context` gives."""
+
+    passages: tuple[Passage, ...] = ()
+    tokens: int = 0
+    parent_window_tokens: int = 0
+    whole_collection: bool = False
+
+
+class Status(_Result):
+    """How an index is."""
+
+    root: str
+    place: str
+    snapshot: int
+    generation: str
+    format_version: int
+    embedder: str
+    files: dict[str, int]  # by state
+    documents: int
+    chunks: int
+    vectors: int
+    links: LinkCounts
+    segments: int
+    bytes: int | None = None  # of the index
+    published: str | None = None  # ISO 8601, UTC
+    degraded: dict[str, str] = Field(default_factory=dict)
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+
+class Finding(_Result):
+    """One thing found wrong."""
+
+    check: str
+    message: str
+    path: str | None = None
+
+
+class CheckReport(_Result):
+    """What `check` found."""
+
+    ok: bool
+    findings: tuple[Finding, ...] = ()
+    checked: dict[str, int] = Field(default_factory=dict)
