@@ -1,0 +1,108 @@
+# One recipe a check. Each works as the first command in a fresh clone with nothing but Python >= 3.11 and pip,
+# and ends with one line that states its figures.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+# The oldest Python that clew supports and that really runs here (a version manager's shim may exist and not run).
+# Override with `make install PYTHON=/path/to/python`.
+USABLE = command -v $$p >/dev/null && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3 python; do if $(USABLE); then command -v $$p; break; fi; done)
+# All that run here, newest last.
+PYTHONS = $(shell for p in python3.11 python3.12 python3.13 python3.14 python3.15 $(HOME)/.pyenv/versions/3.*/bin/python3; do \
+	if $(USABLE); then echo "$$($$p -c 'import sys; print("%03d.%03d" % sys.version_info[:2])') $$p"; fi; done | sort -sk1,1 | cut -d" " -f2)
+
+PYTEST := $(BIN)/python -m pytest
+WORKERS ?= auto
+
+##@ Start here
+
+.PHONY: help
+help:  ## what can be made
+	@awk 'BEGIN {FS = ":.*  ## "} /^##@/ {print "\n" substr($$0, 5)} /^[a-z-]+:.*  ## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
+
+.PHONY: install
+install: $(READY)  ## .venv with everything for development; the command is .venv/bin/clew
+	@echo "$$($(BIN)/clew --version), $$($(BIN)/python --version), $$($(BIN)/python -m pip list 2>/dev/null | tail -n +3 | wc -l) packages in $(VENV)"
+
+.PHONY: demo
+demo: $(READY)  ## index the example collection and search it
+	@$(BIN)/clew demo
+
+##@ Tests
+
+.PHONY: test
+test: $(READY)  ## everything that is not slow
+	@$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow"
+
+.PHONY: test-hostile
+test-hostile: $(READY)  ## broken, huge, cyclic and bombed input alone
+	@$(PYTEST) -n $(WORKERS) -m hostile
+
+.PHONY: test-lowest
+test-lowest: $(READY)  ## the default tests on the lowest versions that pyproject.toml allows
+	@$(BIN)/uv venv --quiet --clear --seed --python $(BIN)/python $(VENV)-lowest
+	@$(BIN)/uv pip install --quiet --python $(VENV)-lowest/bin/python --resolution lowest-direct --group test -e ./client -e '.[s3,serve]'
+	@$(VENV)-lowest/bin/python -m pytest -n $(WORKERS) -m "not slow" -p no:cacheprovider
+
+.PHONY: test-newest
+test-newest: $(READY)  ## the default tests on the newest Python found here
+	@newest="$(lastword $(PYTHONS))"; echo "newest Python here: $$("$$newest" --version)"; \
+	$(BIN)/uv venv --quiet --clear --seed --python "$$newest" $(VENV)-newest; \
+	$(BIN)/uv pip install --quiet --python $(VENV)-newest/bin/python --require-hashes -r requirements.lock; \
+	$(BIN)/uv pip install --quiet --python $(VENV)-newest/bin/python --no-deps -e ./client -e .; \
+	$(VENV)-newest/bin/python -m pytest -n $(WORKERS) -m "not slow" -p no:cacheprovider
+
+##@ Checks
+
+.PHONY: lint
+lint: $(READY)  ## style and formatting
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check .
+
+.PHONY: types
+types: $(READY)  ## strict typing of clew and clew_client
+	@$(BIN)/mypy
+
+.PHONY: layers
+layers: $(READY)  ## an import only ever points down
+	@$(BIN)/lint-imports --no-cache
+
+##@ Packages
+
+.PHONY: wheel
+wheel: $(READY)  ## wheel and sdist of both distributions, in dist/
+	@rm -rf dist
+	@$(BIN)/python -m hatchling build -d dist >/dev/null
+	@cd client && ../$(BIN)/python -m hatchling build -d ../dist >/dev/null
+	@echo "dist/: $$(ls dist | wc -l) files, $$(du -ch dist/* | tail -1 | cut -f1)"
+
+.PHONY: lock
+lock: $(READY)  ## write requirements.lock anew from the ranges in pyproject.toml
+	@$(BIN)/uv pip compile --quiet --upgrade --universal --fork-strategy fewest --generate-hashes --no-header --no-emit-package clew-client \
+		pyproject.toml client/pyproject.toml --extra s3 --extra fast --extra serve --group pyproject.toml:dev -o requirements.lock
+	@sed -i.bak "s/ ; python_full_version < '3.15' and (sys_platform == 'darwin' or sys_platform == 'linux') / /" requirements.lock && rm requirements.lock.bak
+	@echo "requirements.lock: $$(grep -c '^[a-zA-Z0-9].*==' requirements.lock) packages, $$(grep -c -- '--hash=' requirements.lock) hashes"
+
+.PHONY: clean
+clean:  ## remove what the recipes made
+	@rm -rf $(VENV) $(VENV)-lowest $(VENV)-newest dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@echo "clean"
+
+# --- the environment --------------------------------------------------------------------------
+
+# Debian's python3 comes without ensurepip: there pip of the outside Python fills the new environment.
+$(READY): requirements.lock pyproject.toml client/pyproject.toml
+	@test -n "$(PYTHON)" || { echo "no Python >= 3.11 found; give one with PYTHON=/path/to/python" >&2; exit 2; }
+	@echo "setting up $(VENV) with $$($(PYTHON) --version) (a minute or two, once)" >&2
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) 2>/dev/null || { \
+		$(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --no-deps --no-build-isolation -e ./client -e .
+	@touch $@
