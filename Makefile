@@ -86,7 +86,7 @@ wheel: $(READY)  ## wheel and sdist of both distributions, in dist/
 .PHONY: lock
 lock: $(READY)  ## write requirements.lock anew from the ranges in pyproject.toml
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --fork-strategy fewest --generate-hashes --no-header --no-emit-package clew-client \
-		pyproject.toml client/pyproject.toml --extra s3 --extra fast --extra serve --group pyproject.toml:dev -o requirements.lock
+		pyproject.toml client/pyproject.toml --extra s3 --extra serve --group pyproject.toml:dev -o requirements.lock
 	@sed -i.bak "s/ ; python_full_version < '3.15' and (sys_platform == 'darwin' or sys_platform == 'linux') / /" requirements.lock && rm requirements.lock.bak
 	@echo "requirements.lock: $$(grep -c '^[a-zA-Z0-9].*==' requirements.lock) packages, $$(grep -c -- '--hash=' requirements.lock) hashes"
 
@@ -102,7 +102,7 @@ $(READY): requirements.lock pyproject.toml client/pyproject.toml
 	@test -n "$(PYTHON)" || { echo "no Python >= 3.11 found; give one with PYTHON=/path/to/python" >&2; exit 2; }
 	@echo "setting up $(VENV) with $$($(PYTHON) --version) (a minute or two, once)" >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) 2>/dev/null || { \
-		$(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --no-deps --no-build-isolation -e ./client -e .
+		$(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(BIN)/python install -qq pip; }
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-input --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-input --no-deps --no-build-isolation -e ./client -e .
 	@touch $@
