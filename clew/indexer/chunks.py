@@ -25,3 +25,12 @@ class TokenCounter(Protocol):
     """Counts tokens as the generation's embedder would; must be additive enough for windows, and deterministic."""
 
     def __call__(self, texts: Sequence[str]) -> list[int]: ...
+
+
+def embedded_text(title: str | None, heading_path: Sequence[str], text: str) -> str:
+    """What an embedder sees of a chunk: the document's title and the nearest heading before the passage itself.
+
+    A window from the middle of a section tells nothing of what it is about; its title does.
+    """
+    lead = [part for part in (title, heading_path[-1] if heading_path else None) if part and not text.startswith(part)]
+    return "\n".join([*dict.fromkeys(lead), text])

@@ -1,0 +1,233 @@
+"""Written links become directed edges: which file, which record, which chunk a link leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
+from numpy.typing import NDArray
+
+from clew.indexer.extract.document import LinkKind
+from clew.indexer.intake import READ_LINKS
+from clew.indexer.links import canonical_fragment, probe_hash, resolve
+from clew.indexer.paths import PathIndex
+from clew.indexer.schemas import LINKS
+from clew.indexer.settings import SiteSettings
+
+FILE_COLUMNS = ["file_key", "path", "urls"]
+DOCUMENT_COLUMNS = ["file_key", "record_number", "record"]
+CHUNK_COLUMNS = ["chunk_key", "file_key", "record_number", "char_start", "anchors"]
+
+
+class RecordIds:
+    """Which document a record id names. Hashes and arrays: a record file may hold millions of rows."""
+
+    def __init__(self, documents: pa.Table) -> None:
+        documents = documents.filter(pc.is_valid(documents["record"])).combine_chunks()
+        self._ids = documents["record"]
+        self._files = documents["file_key"].to_numpy()
+        self._numbers = documents["record_number"].to_numpy()
+        hashes = np.fromiter(
+            (xxhash.xxh3_64_intdigest(record) for record in self._ids.to_pylist()), np.uint64, count=len(documents)
+        )
+        order = np.lexsort((self._numbers, self._files, hashes))
+        self._order, self._hashes = order, hashes[order]
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def find(self, record: str, source_file: int) -> tuple[int, int] | None:
+        """(file_key, record_number) of a record id: in the source's own file first, else the first by file."""
+        digest = np.uint64(xxhash.xxh3_64_intdigest(record))
+        low, high = np.searchsorted(self._hashes, digest), np.searchsorted(self._hashes, digest, side="right")
+        rows = [row for row in self._order[low:high].tolist() if self._ids[row].as_py() == record]
+        if not rows:
+            return None
+        row = next((row for row in rows if self._files[row] == source_file), rows[0])
+        return int(self._files[row]), int(self._numbers[row])
+
+
+class Passages:
+    """Where in a document a fragment lies, and where a document begins."""
+
+    def __init__(self, chunks: pa.Table) -> None:
+        files, numbers = chunks["file_key"].to_numpy(), chunks["record_number"].to_numpy()
+        order = np.lexsort((chunks["char_start"].to_numpy(), numbers, files))
+        self._files, self._numbers = files[order], numbers[order]
+        self._keys = chunks["chunk_key"].to_numpy()[order]
+        self._document = (self._files.astype(np.int64) << 32) | self._numbers.astype(np.int64)
+        anchors = chunks["anchors"].combine_chunks().take(pa.array(order))
+        lengths = pc.list_value_length(anchors).to_numpy(zero_copy_only=False)
+        owners = np.repeat(np.arange(len(order)), lengths.astype(np.int64))
+        names = pc.list_flatten(anchors).to_pylist()
+        digests = np.fromiter(
+            (
+                xxhash.xxh3_64_intdigest(name, seed=int(file) & 0xFFFFFFFF)
+                for name, file in zip(names, self._files[owners].tolist(), strict=True)
+            ),
+            np.uint64,
+            count=len(names),
+        )
+        by_digest = np.argsort(digests, kind="stable")  # stable: the first place of a name in its file wins
+        self._digests, self._owners = digests[by_digest], owners[by_digest]
+
+    def first(self, file_key: int, record_number: int) -> int | None:
+        """The first chunk of a document."""
+        wanted = (file_key << 32) | record_number
+        position = int(np.searchsorted(self._document, wanted))
+        if position == len(self._document) or self._document[position] != wanted:
+            return None
+        return int(self._keys[position])
+
+    def of(self, file_key: int, record_number: int) -> NDArray[np.int64]:
+        """All chunks of a document, in order."""
+        wanted = (file_key << 32) | record_number
+        low, high = np.searchsorted(self._document, wanted), np.searchsorted(self._document, wanted, side="right")
+        return self._keys[low:high]
+
+    def at_fragment(self, file_key: int, fragment: str) -> tuple[int, int] | None:
+        """(chunk_key, record_number) of the chunk that holds a fragment of a file."""
+        digest = np.uint64(xxhash.xxh3_64_intdigest(canonical_fragment(fragment), seed=file_key & 0xFFFFFFFF))
+        position = int(np.searchsorted(self._digests, digest))
+        while position < len(self._digests) and self._digests[position] == digest:
+            owner = int(self._owners[position])
+            if self._files[owner] == file_key:
+                return int(self._keys[owner]), int(self._numbers[owner])
+            position += 1
+        return None
+
+
+class Linker:
+    """Resolves written links against everything that is indexed."""
+
+    def __init__(self, files: pa.Table, documents: pa.Table, chunks: pa.Table, site: SiteSettings) -> None:
+        self.paths = PathIndex.from_columns(files["path"], files["urls"])
+        self._key_of_path = _key_by_path(files)
+        self._path_of_key = _path_by_key(files)
+        self._records = RecordIds(documents)
+        self._passages = Passages(chunks)
+        self._site = site
+
+    @property
+    def passages(self) -> Passages:
+        return self._passages
+
+    def resolve(self, links: pa.Table, tick: Callable[[int], None] = lambda _: None) -> pa.Table:
+        """Resolve links (columns of READ_LINKS at least). Returns rows of the schema LINKS, unweighted."""
+        columns = {name: links[name].to_pylist() for name in READ_LINKS.names}
+        rows = zip(*(columns[name] for name in READ_LINKS.names), strict=True)
+        resolved: list[tuple[object, ...]] = []
+        for count, row in enumerate(rows, 1):
+            resolved.append(self._resolve(*row))
+            if count % 1000 == 0:
+                tick(1000)
+        found = list(zip(*resolved, strict=True)) if resolved else [()] * 7
+        extra = dict(
+            zip(
+                ("fragment", "probed", "target_file", "target_record", "target_chunk", "fragment_found", "state"),
+                found,
+                strict=True,
+            )
+        )
+        extra["weight"] = [None] * links.num_rows
+        return pa.table(
+            [
+                links[field.name].cast(field.type) if field.name in columns else pa.array(extra[field.name], field.type)
+                for field in LINKS
+            ],
+            schema=LINKS,
+        )
+
+    def _resolve(
+        self,
+        _link_key: int,
+        source_file: int,
+        source_record: int,
+        _source_chunk: int | None,
+        href: str,
+        base_href: str | None,
+        kind: str,
+        _anchor: str,
+        _context: str,
+    ) -> tuple[object, ...]:
+        if len(self._records):
+            found = self._records.find(href, source_file)
+            if found is not None:
+                file_key, number = found
+                probed = [probe_hash(f"record:{href}")]
+                return None, probed, file_key, number, self._passages.first(file_key, number), None, "resolved"
+        outcome = resolve(
+            href,
+            kind=LinkKind(kind),
+            source=self._path_of_key(source_file),
+            paths=self.paths,
+            site=self._site,
+            base_href=base_href,
+        )
+        probed = [probe_hash(key) for key in outcome.probed]
+        if kind == LinkKind.CITATION.value:
+            probed.append(probe_hash(f"record:{href}"))
+        if outcome.target is None:
+            return outcome.fragment, probed, None, None, None, None, outcome.state
+        file_key = self._key_of_path(outcome.target)
+        same = file_key == source_file
+        number = source_record if same else 0
+        chunk = self._passages.first(file_key, number)
+        if not outcome.fragment:
+            return None, probed, file_key, number, chunk, None, "resolved"
+        place = self._passages.at_fragment(file_key, outcome.fragment)
+        if place is not None:
+            chunk, number = place
+        return outcome.fragment, probed, file_key, number, chunk, place is not None, "resolved"
+
+
+def _key_by_path(files: pa.Table) -> Callable[[str], int]:
+    paths = files["path"].to_pylist()
+    keys = files["file_key"].to_numpy()
+    hashes = np.fromiter((xxhash.xxh3_64_intdigest(path) for path in paths), np.uint64, count=len(paths))
+    order = np.argsort(hashes, kind="stable")
+    hashes = hashes[order]
+    column = files["path"].combine_chunks()
+
+    def find(path: str) -> int:
+        position = int(np.searchsorted(hashes, np.uint64(xxhash.xxh3_64_intdigest(path))))
+        while column[int(order[position])].as_py() != path:
+            position += 1
+        return int(keys[order[position]])
+
+    return find
+
+
+def _path_by_key(files: pa.Table) -> Callable[[int], str]:
+    keys = files["file_key"].to_numpy()
+    order = np.argsort(keys)
+    ordered = keys[order]
+    column = files["path"].combine_chunks()
+
+    def find(key: int) -> str:
+        return str(column[int(order[np.searchsorted(ordered, key)])].as_py())
+
+    return find
+
+
+def arrival_hashes(paths: Iterator[str]) -> NDArray[np.uint64]:
+    """Hashes of every key under which a link may have waited for (or hold on to) these files."""
+    from clew.indexer.links import keys_of_path
+
+    return np.fromiter((probe_hash(key) for path in paths for key in keys_of_path(path)), dtype=np.uint64)
+
+
+def waiting_for(links: pa.Table, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which links probed one of these keys (`links` has the column `probed`)."""
+    probed = links["probed"].combine_chunks()
+    if not len(probed) or not len(hashes):
+        return np.zeros(len(probed), dtype=bool)
+    lengths = pc.list_value_length(probed).to_numpy(zero_copy_only=False).astype(np.int64)
+    hits = np.isin(pc.list_flatten(probed).to_numpy(), hashes)
+    owners = np.repeat(np.arange(len(probed)), lengths)
+    mask = np.zeros(len(probed), dtype=bool)
+    mask[owners[hits]] = True
+    return mask

@@ -1,0 +1,188 @@
+"""After the texts: resolve what was written, weigh it, and write the edges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from clew.indexer.batch import statistics
+from clew.indexer.edges import edges_of, write_edges
+from clew.indexer.intake import READ_LINKS
+from clew.indexer.linking import CHUNK_COLUMNS, DOCUMENT_COLUMNS, FILE_COLUMNS, Linker, arrival_hashes, waiting_for
+from clew.indexer.progress import Progress
+from clew.indexer.schemas import LINKS
+from clew.indexer.site import learn_site
+from clew.indexer.snapshots import EdgeRef, Snapshot
+from clew.indexer.tables import TableChange
+from clew.indexer.writer import Writer
+
+MOST_DELTAS = 8  # edge files behind the base before they are merged into a new base
+DELTA_SHARE = 0.3  # of all links; where more is affected, a base is written at once
+SLICE = 200_000  # links resolved at a time
+
+
+def resolve_links(
+    writer: Writer, *, touched_files: NDArray[np.int64], moved_paths: Sequence[str], everything: bool, progress: Progress
+) -> Snapshot:
+    """Resolve the links that a run affects, and publish them with their edges.
+
+    Affected are the links of `touched_files` and those to them, and all that probed one of `moved_paths` (arrived, gone,
+    renamed: with them also the addresses that documents declare). `everything`: all links, as in a first build.
+    """
+    table = writer.tables["links"]
+    files = writer.tables["files"].read(FILE_COLUMNS)
+    snapshot = writer.snapshot
+    site = snapshot.site
+    if everything and not site.roots:
+        site = learn_site(_site_evidence(table.read(["source_file", "href"]), files), files, site)
+    linker = Linker(
+        files, writer.tables["documents"].read(DOCUMENT_COLUMNS), writer.tables["chunks"].read(CHUNK_COLUMNS), site
+    )
+    index = table.read_with_addresses(["link_key", "source_file", "target_file", "probed"])
+    affected = _affected(index, touched_files, moved_paths, everything)
+    addresses = index["_rowaddr"].to_numpy()[affected]
+    progress.begin("Resolving links", len(addresses), "links")
+    fragments: list[Any] = []
+    for start in range(0, len(addresses), SLICE):
+        rows = table.take_addresses(addresses[start : start + SLICE], READ_LINKS.names)
+        fragments += table.write(linker.resolve(rows, progress.advance))
+    progress.end()
+    table.commit(TableChange(delete=addresses, append=tuple(fragments)))
+    sources = np.unique(index["source_file"].to_numpy()[affected])
+    edges = renew_edges(writer, None if everything else sources)
+    weights = snapshot.pending.weights or (len(addresses) > 0 and writer.generation.dimension is not None)
+    return writer.publish(
+        edges=edges,
+        site=site,
+        pending=snapshot.pending.model_copy(update={"links": False, "weights": weights}),
+        statistics=statistics(writer, snapshot),
+    )
+
+
+def _site_evidence(links: pa.Table, files: pa.Table) -> list[tuple[str, str]]:
+    """(source path, href) of links that look like a web site's: absolute paths and absolute URLs."""
+    mask = pc.match_substring_regex(links["href"], r"^(/|https?://)")
+    links = links.filter(mask)
+    order = np.argsort(files["file_key"].to_numpy())
+    keys = files["file_key"].to_numpy()[order]
+    rows = order[np.searchsorted(keys, links["source_file"].to_numpy())]
+    return list(zip(files["path"].combine_chunks().take(pa.array(rows)).to_pylist(), links["href"].to_pylist(), strict=True))
+
+
+def _affected(
+    index: pa.Table, touched: NDArray[np.int64], moved_paths: Sequence[str], everything: bool
+) -> NDArray[np.bool_]:
+    if everything:
+        return np.ones(index.num_rows, dtype=bool)
+    source = index["source_file"].to_numpy()
+    target = index["target_file"].fill_null(-1).to_numpy()
+    affected = np.isin(source, touched) | np.isin(target, touched)
+    affected |= waiting_for(index, arrival_hashes(iter(moved_paths)))
+    return np.asarray(affected, dtype=bool)
+
+
+def renew_edges(writer: Writer, sources: NDArray[np.int64] | None) -> tuple[EdgeRef, ...]:
+    """Edge files that agree with the links table again; `sources` are the files whose edges may differ (None: all)."""
+    present = writer.snapshot.edges
+    store, generation = writer.place.store, writer.generation.id
+    columns = ["link_key", "source_chunk", "target_chunk", "weight"]
+    total = writer.tables["links"].rows
+    if sources is not None and not len(sources):
+        return present
+    if sources is not None and present:
+        links = writer.tables["links"].read_keys("source_file", sources, columns)
+        if len(present) <= MOST_DELTAS and links.num_rows <= DELTA_SHARE * total:
+            return (*present, write_edges(store, generation, edges_of(links), sources))
+    links = writer.tables["links"].read(columns)
+    edges = edges_of(links)
+    return (write_edges(store, generation, edges, None),) if edges.num_rows else ()
+
+
+def weigh_links(writer: Writer, embedder: Any, mode: str, progress: Progress) -> Snapshot:
+    """Give each resolved link its weight: the cosine of its anchor context and its target passage.
+
+    Where a link names no place inside its target, the best-matching passage of the target becomes the target.
+    `mode`: `anchor` embeds the anchor contexts (each text once), `source` takes the source passage's vector instead,
+    `one` leaves every weight at 1.
+    """
+    table = writer.tables["links"]
+    snapshot = writer.snapshot
+    rows = table.read_with_addresses(
+        ["link_key", "source_file", "source_chunk", "target_file", "target_record", "target_chunk", "fragment_found",
+         "context", "weight"],
+        "target_chunk IS NOT NULL AND source_chunk IS NOT NULL AND weight IS NULL",
+    )  # fmt: skip
+    if mode != "one" and rows.num_rows:
+        _weigh(writer, embedder, mode, rows, progress)
+    sources = np.unique(rows["source_file"].to_numpy())
+    return writer.publish(
+        edges=renew_edges(writer, sources),
+        pending=snapshot.pending.model_copy(update={"weights": False}),
+        statistics=statistics(writer, snapshot),
+    )
+
+
+def _weigh(writer: Writer, embedder: Any, mode: str, rows: pa.Table, progress: Progress) -> None:
+    from clew.indexer.vectors import VectorStore
+
+    table = writer.tables["links"]
+    vectors = VectorStore(writer.tables["chunks"])
+    contexts = _context_vectors(rows, embedder, vectors, mode, progress)
+    target_chunk = rows["target_chunk"].to_numpy().copy()
+    weights = np.full(len(target_chunk), np.nan, dtype=np.float32)
+    files, records = rows["target_file"].to_numpy(), rows["target_record"].fill_null(0).to_numpy()
+    fixed = np.asarray(rows["fragment_found"].fill_null(False).to_numpy(zero_copy_only=False), dtype=bool)
+    order = np.lexsort((records, files))
+    documents = (files.astype(np.int64) << 32) | records.astype(np.int64)
+    for group in np.split(order, np.flatnonzero(np.diff(documents[order])) + 1):
+        if not len(group):
+            continue
+        keys, matrix = vectors.of_document(int(files[group[0]]), int(records[group[0]]))
+        if not len(keys):
+            continue
+        cosines = contexts.rows(group) @ matrix.T
+        best = np.argmax(cosines, axis=1)  # the first of equals: keys rise with the position in the text
+        own = np.searchsorted(keys, target_chunk[group]).clip(0, len(keys) - 1)
+        chosen = np.where(fixed[group] & (keys[own] == target_chunk[group]), own, best)
+        target_chunk[group] = keys[chosen]
+        weights[group] = cosines[np.arange(len(group)), chosen]
+    known = ~np.isnan(weights)
+    addresses = rows["_rowaddr"].to_numpy()[known]
+    full = table.take_addresses(addresses, LINKS.names)
+    full = full.set_column(
+        LINKS.get_field_index("target_chunk"), LINKS.field("target_chunk"), pa.array(target_chunk[known], pa.int64())
+    ).set_column(LINKS.get_field_index("weight"), LINKS.field("weight"), pa.array(weights[known].clip(-1, 1), pa.float32()))
+    table.commit(TableChange(delete=addresses, append=table.write(full.cast(LINKS))))
+
+
+class _Contexts:
+    """A vector a link, most of them shared."""
+
+    def __init__(self, matrix: Any, owner: NDArray[np.int64]) -> None:
+        self._matrix, self._owner = matrix, owner
+
+    def rows(self, links: NDArray[np.int64]) -> Any:
+        return self._matrix[self._owner[links]]
+
+
+def _context_vectors(rows: pa.Table, embedder: Any, vectors: Any, mode: str, progress: Progress) -> _Contexts:
+    if mode == "source" or embedder is None:
+        keys, owner = np.unique(rows["source_chunk"].to_numpy(), return_inverse=True)
+        return _Contexts(vectors.of_chunks(keys), owner)
+    encoded = rows["context"].combine_chunks().dictionary_encode()
+    texts = encoded.dictionary.to_pylist()
+    progress.begin("Weighing links", len(texts), "anchors")
+    matrix = np.empty((len(texts), embedder.fingerprint.dimension), dtype=np.float32)
+    step = 1024
+    for start in range(0, len(texts), step):
+        matrix[start : start + step] = embedder.embed_passages(texts[start : start + step])
+        progress.advance(min(step, len(texts) - start))
+    progress.end()
+    return _Contexts(matrix, encoded.indices.to_numpy().astype(np.int64))
+
+

@@ -1,0 +1,241 @@
+"""The Lance tables of one generation: opened at a snapshot's versions, changed in one commit each.
+
+Lance has transactions inside a table and none across tables; the snapshot is what makes several commits one. So a commit
+must start from the version the snapshot names and come out as exactly that version + 1. Anything else means that a
+writer whose epoch is over committed late: then the table is restored to the known version and the change is made again.
+Recovery always restores, never guesses forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from clew.errors import DamagedIndexError, StorageError
+from clew.indexer.schemas import DOCUMENTS, FILES, LINKS, chunks_schema
+from clew.indexer.snapshots import TableRef
+
+if TYPE_CHECKING:
+    import lance
+    from lance.fragment import FragmentMetadata
+
+TAG = "clew"
+ROWS_PER_FILE = 1 << 20
+_ATTEMPTS = 5
+
+
+def table_schemas(dimension: int | None) -> dict[str, pa.Schema]:
+    """Schemas of all tables of a generation, by name."""
+    return {"files": FILES, "documents": DOCUMENTS, "chunks": chunks_schema(dimension), "links": LINKS}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TableChange:
+    """What one commit does to one table."""
+
+    delete: NDArray[np.uint64] | None = None  # row addresses to be removed
+    append: tuple[FragmentMetadata, ...] = ()  # fragments that are written already
+    columns: tuple[ColumnUpdate, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool((self.delete is not None and len(self.delete)) or self.append or self.columns)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ColumnUpdate:
+    """New values of some columns of some rows of one fragment; text and other columns are not rewritten."""
+
+    fragment: int
+    key: str  # the column that finds the row
+    values: pa.Table  # the key and the columns to be replaced
+
+
+@dataclass(kw_only=True)
+class Table:
+    """One Lance table, pinned at a version."""
+
+    name: str
+    uri: str
+    schema: pa.Schema
+    version: int
+    storage_options: Mapping[str, str] = field(default_factory=dict)
+    _dataset: Any = None
+
+    @property
+    def dataset(self) -> lance.LanceDataset:
+        """The dataset at the pinned version."""
+        if self._dataset is None or self._dataset.version != self.version:
+            self._dataset = self._open(self.version)
+        return self._dataset
+
+    def _open(self, version: int | None) -> lance.LanceDataset:
+        import lance
+
+        try:
+            return lance.dataset(self.uri, version=version, storage_options=dict(self.storage_options) or None)
+        except (ValueError, OSError) as error:
+            raise DamagedIndexError(
+                f"Opening table {self.name} at version {version} ({self.uri}): {error}. Part of the index was deleted or "
+                "altered; rebuild it with `clew index --full`."
+            ) from error
+
+    @property
+    def rows(self) -> int:
+        return int(self.dataset.count_rows())
+
+    def ref(self) -> TableRef:
+        """What a snapshot notes of this table."""
+        return TableRef(version=self.version, rows=self.rows)
+
+    def read(self, columns: list[str] | None = None, where: str | None = None) -> pa.Table:
+        """Rows of the pinned version, in stored order."""
+        return self.dataset.to_table(columns=columns, filter=where)
+
+    def read_with_addresses(self, columns: list[str], where: str | None = None) -> pa.Table:
+        """Like `read`, with the column `_rowaddr` (uint64: fragment << 32 | offset)."""
+        return self.dataset.scanner(columns=columns, filter=where, with_row_address=True).to_table()
+
+    def read_keys(self, column: str, keys: NDArray[np.int64], columns: list[str]) -> pa.Table:
+        """Rows whose `column` is one of `keys`; any number of keys. `_rowaddr` comes along.
+
+        The key column is scanned alone (8 bytes a row) and the rows are taken by address, as SQL filters of many
+        thousand values cost more than the scan.
+        """
+        index = self.read_with_addresses([column])
+        mask = np.isin(index[column].to_numpy(), keys)
+        addresses = index["_rowaddr"].to_numpy()[mask]
+        rows = self.take_addresses(addresses, columns)
+        return rows.append_column("_rowaddr", pa.array(addresses, pa.uint64()))
+
+    def take_addresses(self, addresses: NDArray[np.uint64], columns: list[str]) -> pa.Table:
+        """Rows at these addresses, in their order."""
+        if not len(addresses):
+            return pa.schema([self.schema.field(name) for name in columns]).empty_table()
+        return self.dataset._take_rows(addresses.tolist(), columns=columns)
+
+    def write(self, rows: pa.Table | pa.RecordBatchReader) -> tuple[FragmentMetadata, ...]:
+        """Write fragments to storage. They belong to no version until a commit names them."""
+        from lance.fragment import write_fragments
+
+        try:
+            return tuple(
+                write_fragments(
+                    rows,
+                    self.uri,
+                    schema=self.schema,
+                    max_rows_per_file=ROWS_PER_FILE,
+                    storage_options=dict(self.storage_options) or None,
+                )
+            )
+        except OSError as error:
+            raise StorageError(f"Writing rows of table {self.name} to {self.uri}: {error}; try again.") from error
+
+    def commit(self, change: TableChange) -> None:
+        """Carry out a change in one version. The table is then pinned at the new version."""
+        if not change:
+            return
+        import lance
+        from lance.commit import CommitConflictError
+
+        for _ in range(_ATTEMPTS):
+            base = self.dataset
+            updated: dict[int, FragmentMetadata] = {}
+            removed: list[int] = []
+            modified: list[int] = []
+            for update in change.columns:
+                fragment = base.get_fragment(update.fragment)
+                metadata, fields = fragment.update_columns(update.values, left_on=update.key, right_on=update.key)
+                updated[update.fragment] = metadata
+                modified = sorted({*modified, *fields})
+            for number, offsets in _by_fragment(change.delete):
+                if number in updated:
+                    raise StorageError(f"Changing table {self.name}: rows of a fragment are deleted and updated at once.")
+                left = base.get_fragment(number).delete_rows(offsets)
+                if left is None:
+                    removed.append(number)
+                else:
+                    updated[number] = left
+            operation = lance.LanceOperation.Update(
+                removed_fragment_ids=removed,
+                updated_fragments=[updated[number] for number in sorted(updated)],
+                new_fragments=list(change.append),
+                fields_modified=modified,
+            )
+            try:
+                committed = lance.LanceDataset.commit(
+                    self.uri,
+                    operation,
+                    read_version=self.version,
+                    storage_options=dict(self.storage_options) or None,
+                    max_retries=0,
+                )
+            except (CommitConflictError, OSError) as error:
+                if not isinstance(error, CommitConflictError) and "conflict" not in str(error).lower():
+                    raise StorageError(f"Committing to table {self.name} at {self.uri}: {error}; try again.") from error
+                self.restore()
+                continue
+            if committed.version == self.version + 1:
+                self.version, self._dataset = committed.version, committed
+                return
+            self.restore()
+        raise StorageError(f"Committing to table {self.name} at {self.uri}: other commits came in between; try again.")
+
+    def restore(self) -> None:
+        """Make the pinned version's content the newest version again, and pin that."""
+        dataset = self._open(self.version)
+        dataset.restore()
+        newest = self._open(None)
+        self.version, self._dataset = newest.version, newest
+
+    def is_newest(self) -> bool:
+        """Whether nothing was committed behind the pinned version."""
+        return bool(self.dataset.latest_version == self.version)
+
+    def move_tag(self) -> None:
+        """Let plain Lance readers that ask for the tag `clew` open the published version."""
+        tags = self.dataset.tags
+        if TAG in tags.list():
+            tags.update(TAG, self.version)
+        else:
+            tags.create(TAG, self.version)
+
+
+def _by_fragment(addresses: NDArray[np.uint64] | None) -> Iterator[tuple[int, list[int]]]:
+    if addresses is None or not len(addresses):
+        return
+    addresses = np.sort(addresses)
+    numbers = (addresses >> np.uint64(32)).astype(np.int64)
+    for number in np.unique(numbers).tolist():
+        yield number, (addresses[numbers == number] & np.uint64(0xFFFFFFFF)).astype(np.int64).tolist()
+
+
+def create_tables(uris: Mapping[str, str], schemas: Mapping[str, pa.Schema], storage_options: Mapping[str, str]) -> None:
+    """Create empty tables for a new generation."""
+    import lance
+
+    for name, schema in schemas.items():
+        lance.write_dataset(
+            schema.empty_table(), uris[name], schema=schema, mode="create", storage_options=dict(storage_options) or None
+        )
+
+
+def open_tables(
+    uris: Mapping[str, str],
+    schemas: Mapping[str, pa.Schema],
+    refs: Mapping[str, TableRef],
+    storage_options: Mapping[str, str],
+) -> dict[str, Table]:
+    """The tables of a snapshot, each pinned at its version. Nothing is opened before it is read."""
+    return {
+        name: Table(
+            name=name, uri=uris[name], schema=schema, version=refs[name].version, storage_options=storage_options
+        )
+        for name, schema in schemas.items()
+    }
+
+

@@ -1,0 +1,79 @@
+"""The one writer of an index: its lease, its tables, and the snapshots it publishes."""
+
+from __future__ import annotations
+
+import time
+
+from clew.indexer.epochs import WriterLease
+from clew.indexer.place import Place
+from clew.indexer.snapshots import Generation, Snapshot, TableRef, new_id, write_generation
+from clew.indexer.tables import Table, create_tables, table_schemas
+
+
+class Writer:
+    """Holds the newest snapshot and its tables while the lease lasts."""
+
+    def __init__(self, place: Place, lease: WriterLease, generation: Generation, snapshot: Snapshot) -> None:
+        self.place = place
+        self.generation = generation
+        self.snapshot = snapshot
+        self.tables: dict[str, Table] = place.tables(snapshot, generation)
+        self._lease = lease
+        self._is_new = False
+
+    @classmethod
+    def resume(cls, place: Place, lease: WriterLease, snapshot: Snapshot) -> Writer:
+        """Go on from the newest snapshot. Whatever was committed behind it is undone before anything else.
+
+        The first act is a fence: a snapshot of the same content under the new epoch, after which no earlier writer can
+        publish. It is left out where the predecessor gave its lease back and no table moved: nothing is under way then.
+        """
+        writer = cls(place, lease, place.generation(snapshot), snapshot)
+        if not lease.predecessor_released:
+            writer.publish()
+        moved = [table for table in writer.tables.values() if not table.is_newest()]
+        for table in moved:
+            table.restore()
+        if moved:
+            writer.publish()
+        return writer
+
+    @classmethod
+    def create(cls, place: Place, lease: WriterLease, generation: Generation, parent: Snapshot | None) -> Writer:
+        """Begin a new generation. Its first snapshot is not published before there is something in it."""
+        write_generation(place.store, generation)
+        schemas = table_schemas(generation.dimension)
+        create_tables(place.table_uris(generation.id, generation.dimension), schemas, place.lance_options)
+        empty = Snapshot(
+            number=parent.number if parent else 0,
+            id=parent.id if parent else "",
+            epoch=lease.epoch,
+            published_ns=time.time_ns(),
+            generation=generation.id,
+            tables={name: TableRef(version=1, rows=0) for name in schemas},
+            site=generation.settings.site,
+            next_file_key=parent.next_file_key if parent else 1,
+        )
+        writer = cls(place, lease, generation, empty)
+        writer._is_new = True
+        return writer
+
+    def publish(self, **changes: object) -> Snapshot:
+        """Publish the tables as they stand now, with changes of the snapshot's other fields."""
+        self._lease.check()
+        refs = {name: table.ref() for name, table in self.tables.items()}
+        successor = self.snapshot.successor(self._lease.epoch, tables=refs, **changes)
+        if not self.snapshot.id:
+            successor = successor.model_copy(update={"parent": None})
+        self.snapshot = self.place.snapshots.publish(successor)
+        for table in self.tables.values():
+            table.move_tag()
+        if self._is_new:
+            self.place.link_tables(self.generation.id)
+            self._is_new = False
+        return self.snapshot
+
+
+def new_generation_id() -> str:
+    """A name for a generation."""
+    return new_id()[:12]
