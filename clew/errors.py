@@ -114,6 +114,14 @@ class ServiceError(ClewError):
 class StorageError(ServiceError):
     """Storage failed while reading or writing."""
 
+    ambiguous = False  # whether what was to be written may be there all the same
+
+
+class AmbiguousWriteError(StorageError):
+    """No answer came to a write: it may have been done or not."""
+
+    ambiguous = True
+
 
 class ListingError(StorageError):
     """A listing failed half-way; nothing was concluded from it."""
