@@ -1,0 +1,1 @@
+"""Lexical search: analysis, language detection, segments of postings, and their assembly into one index."""
