@@ -21,7 +21,7 @@ from clew.connectors.entry import Entry
 from clew.errors import EmbedderMismatchError, ExtractionError
 from clew.indexer.changes import Known, extension_of, file_text
 from clew.indexer.edges import write_edges
-from clew.indexer.intake import FACTS, READ_LINKS, UNCHANGED, FileGroup, FileTask, Rows
+from clew.indexer.intake import FACTS, LEXICAL_COLUMNS, READ_LINKS, UNCHANGED, FileGroup, FileTask, Rows
 from clew.indexer.lexical.segment import SegmentBuilder
 from clew.indexer.schemas import DOCUMENTS, EDGES, FILES, LINKS
 from clew.indexer.snapshots import EdgeRef, SegmentRef, Snapshot
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 SPILL_CHARS = 64 << 20  # of text held before fragments and segments are written
 SPILL_CHUNKS = 32_768
-LEXICAL_COLUMNS = ("title_tokens", "body_tokens", "identifiers")
 FIRST_RETRY_SECONDS = 60.0
 MOST_ATTEMPTS = 6
 NEVER_NS = (1 << 63) - 1
@@ -208,7 +207,7 @@ class Batch:
             spilled.segments += [segment] if segment else []
         if links.num_rows:
             spilled.fragments["links"] += tables["links"].write(_unresolved(links))
-        for language, count in _tally(chunks["language"]).items():
+        for language, count in _tally(chunks["analysis"]).items():
             spilled.languages[language] = spilled.languages.get(language, 0) + count
         spilled.chunks += chunks.num_rows
         spilled.documents += documents.num_rows
@@ -238,18 +237,19 @@ class Batch:
         if not chunks.num_rows:
             return None
         with tempfile.TemporaryDirectory(prefix="clew-segment-") as directory:
-            builder = SegmentBuilder(Path(directory))
-            builder.add(
-                chunks["chunk_key"].to_numpy(),
-                chunks["title_tokens"].to_pylist(),
-                chunks["body_tokens"].to_pylist(),
-                chunks["identifiers"].to_pylist(),
-                chunks["language"].to_pylist(),
-            )
-            segment = builder.finish()
+            with SegmentBuilder(Path(directory)) as builder:
+                titles, bodies, identifiers, analysis = (chunks[name].to_pylist() for name in LEXICAL_COLUMNS)
+                builder.add(
+                    chunk_keys=chunks["chunk_key"].to_numpy(),
+                    titles=titles,
+                    bodies=bodies,
+                    idents=identifiers,
+                    languages=analysis,
+                )
+                segment = builder.finish()
             name = f"generations/{self._writer.generation.id}/lexical/{segment.id}"
             self._writer.place.store.put_file(name, segment.path)
-            return SegmentRef(id=segment.id, documents=segment.documents, bytes=segment.bytes)
+            return SegmentRef(id=segment.id, documents=segment.statistics.documents, bytes=segment.bytes)
 
     def commit(self) -> Snapshot:
         """Make the batch visible: one commit a table, then the snapshot."""

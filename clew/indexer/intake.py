@@ -57,13 +57,14 @@ FACTS = pa.schema(
     ]
 )
 
+#: What the lexical segment is built from.
+LEXICAL_COLUMNS = ("title_tokens", "body_tokens", "identifiers", "analysis")
+
 #: Chunks as read: the table's columns without the vector, and the analysed tokens for the lexical segment.
 READ_CHUNKS = pa.schema(
     [
         *chunks_schema(None),
-        pa.field("title_tokens", pa.string(), nullable=False),
-        pa.field("body_tokens", pa.string(), nullable=False),
-        pa.field("identifiers", pa.string(), nullable=False),
+        *(pa.field(name, pa.string(), nullable=False) for name in LEXICAL_COLUMNS),
     ]
 )
 GIVEN_VECTORS = pa.schema([pa.field("chunk_key", pa.int64()), pa.field("vector", pa.list_(pa.float32()))])
@@ -330,7 +331,7 @@ class _Reading:
 
     def _add_document(self, file: _File, document: Document) -> None:
         from clew.indexer.chunking import chunk_document
-        from clew.indexer.lexical.analysis import detect_language
+        from clew.indexer.lexical.detection import detect_language
 
         settings = self._intake.settings
         record_number = document.record_number or 0
@@ -378,7 +379,7 @@ class _Reading:
             chunk.anchors,
             chunk.token_count,
             file.language,
-            content_digest(content, file.language),
+            content_digest(content, file.title, file.language),
         )
 
     def _add_links(
@@ -434,9 +435,9 @@ class _File:
         return (self.task.file_key << KEY_BITS) + self.links - 1
 
 
-def content_digest(embedded: str, language: str | None) -> bytes:
-    """16 bytes that are equal where a chunk's vector and its analysed tokens are: its embedded text, in its language."""
-    return xxhash.xxh3_128_digest(f"{language or ''}\0{embedded}".encode("utf-8", "surrogatepass"))
+def content_digest(embedded: str, title: str | None, language: str | None) -> bytes:
+    """16 bytes that are equal where a chunk's vector and its analysed tokens are."""
+    return xxhash.xxh3_128_digest(f"{language or ''}\0{title or ''}\0{embedded}".encode("utf-8", "surrogatepass"))
 
 
 def chunk_at(starts: Sequence[int], chunks: Sequence[Chunk], position: int) -> int | None:
@@ -470,16 +471,16 @@ def anchor_context(text: str, block: Block | None, link: Link) -> str:
 
 def analysed(chunks: pa.Table) -> pa.Table:
     """Append the lexical tokens of title, body and identifiers: one analysis pass feeds both lexical paths."""
-    from clew.indexer.lexical.analysis import analyze_batch, identifiers_batch
+    from clew.indexer.lexical.analysis import analyze_chunks
 
-    languages = chunks["language"].to_pylist()
-    texts = chunks["text"].to_pylist()
-    titles = [title or "" for title in chunks["title"].to_pylist()]
-    return (
-        chunks.append_column(READ_CHUNKS.field("title_tokens"), pa.array(analyze_batch(titles, languages), pa.string()))
-        .append_column(READ_CHUNKS.field("body_tokens"), pa.array(analyze_batch(texts, languages), pa.string()))
-        .append_column(READ_CHUNKS.field("identifiers"), pa.array(identifiers_batch(texts), pa.string()))
+    tokens = analyze_chunks(
+        chunks["title"].to_pylist(), chunks["text"].to_pylist(), chunks["language"].to_pylist()
     )
+    for name, values in zip(
+        LEXICAL_COLUMNS, (tokens.titles, tokens.bodies, tokens.idents, tokens.languages), strict=True
+    ):
+        chunks = chunks.append_column(READ_CHUNKS.field(name), pa.array(values, pa.string()))
+    return chunks
 
 
 def _hash(stream: BinaryIO) -> str:

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 from clew.indexer.epochs import WriterLease
 from clew.indexer.place import Place
 from clew.indexer.snapshots import Generation, Snapshot, TableRef, new_id, write_generation
 from clew.indexer.tables import Table, create_tables, table_schemas
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Predecessor:
+    """The snapshot before a new generation's first."""
+
+    number: int = 0
+    id: str | None = None
+    next_file_key: int = 1  # keys are never reused, across generations either
 
 
 class Writer:
@@ -19,7 +29,7 @@ class Writer:
         self.snapshot = snapshot
         self.tables: dict[str, Table] = place.tables(snapshot, generation)
         self._lease = lease
-        self._is_new = False
+        self.is_new = False
 
     @classmethod
     def resume(cls, place: Place, lease: WriterLease, snapshot: Snapshot) -> Writer:
@@ -39,23 +49,23 @@ class Writer:
         return writer
 
     @classmethod
-    def create(cls, place: Place, lease: WriterLease, generation: Generation, parent: Snapshot | None) -> Writer:
+    def create(cls, place: Place, lease: WriterLease, generation: Generation, parent: Predecessor) -> Writer:
         """Begin a new generation. Its first snapshot is not published before there is something in it."""
         write_generation(place.store, generation)
         schemas = table_schemas(generation.dimension)
         create_tables(place.table_uris(generation.id, generation.dimension), schemas, place.lance_options)
         empty = Snapshot(
-            number=parent.number if parent else 0,
-            id=parent.id if parent else "",
+            number=parent.number,
+            id=parent.id or "",
             epoch=lease.epoch,
             published_ns=time.time_ns(),
             generation=generation.id,
             tables={name: TableRef(version=1, rows=0) for name in schemas},
             site=generation.settings.site,
-            next_file_key=parent.next_file_key if parent else 1,
+            next_file_key=parent.next_file_key,
         )
         writer = cls(place, lease, generation, empty)
-        writer._is_new = True
+        writer.is_new = True
         return writer
 
     def publish(self, **changes: object) -> Snapshot:
@@ -68,9 +78,9 @@ class Writer:
         self.snapshot = self.place.snapshots.publish(successor)
         for table in self.tables.values():
             table.move_tag()
-        if self._is_new:
+        if self.is_new:
             self.place.link_tables(self.generation.id)
-            self._is_new = False
+            self.is_new = False
         return self.snapshot
 
 

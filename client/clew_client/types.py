@@ -189,6 +189,19 @@ class IndexReport(_Result):
     advice: tuple[str, ...] = ()  # what would serve better, said in one sentence each
 
 
+class DryRun(_Result):
+    """What an indexing run would do."""
+
+    files: FileCounts = FileCounts()
+    bytes: int = 0  # of files that would be read
+    by_type: dict[str, dict[str, int]] = Field(default_factory=dict)  # extension → files, bytes, of those
+    requests: dict[str, int] = Field(default_factory=dict)  # to storage: list, get
+    chunks: int = 0  # estimated
+    seconds: float = 0.0  # estimated, on this machine
+    money: float = 0.0  # estimated, in US dollars: requests to an object store at list price
+    changes: tuple[dict[str, str], ...] = ()  # {"change", "path"}, the first 1,000 by path
+
+
 class LinkRow(_Result):
     """One written link."""
 
@@ -306,6 +319,8 @@ class Status(_Result):
     bytes: int | None = None  # of the index
     published: str | None = None  # ISO 8601, UTC
     degraded: dict[str, str] = Field(default_factory=dict)
+    tables: str | None = None  # what other Lance readers connect to
+    languages: dict[str, int] = Field(default_factory=dict)  # chunks by language
     settings: dict[str, Any] = Field(default_factory=dict)
 
 

@@ -116,7 +116,7 @@ class TextBuilder:
         self._anchors: list[tuple[str, int]] = []
         self._links: list[tuple[str, LinkKind, int, int]] = []
         self._locations: list[tuple[int, str, str]] = []
-        self._open_links: list[tuple[str, LinkKind, int] | None] = []  # None: ended with its block
+        self._open_links: list[tuple[str, LinkKind, int] | None] = []  # None: ended with its block, or none
         self._waiting_anchors: list[str] = []
         self._waiting_links: list[tuple[str, LinkKind]] = []
         self._waiting_locations: list[tuple[str, str]] = []
@@ -208,6 +208,11 @@ class TextBuilder:
         return self._open
 
     @property
+    def is_empty(self) -> bool:
+        """Whether the open block (or the one that would be opened now) has no text yet."""
+        return self._empty
+
+    @property
     def kind(self) -> BlockKind:
         """The kind of the block opened last."""
         return self._kind
@@ -238,6 +243,10 @@ class TextBuilder:
         self._gap = "" if run[-1] == collapsed[-1] else " "
         self._parts.append(collapsed)
         self._position += len(collapsed)
+
+    def literal(self, run: str) -> None:
+        """Append inline code: as prose, for its white space means nothing either."""
+        self.text(run)
 
     def code(self, run: str) -> None:
         """Append text verbatim (line ends and control characters aside); blank lines at a block's start are dropped."""
@@ -273,8 +282,8 @@ class TextBuilder:
         return self._start if self._empty else self._position + len(self._gap)
 
     def link_start(self, href: str, kind: LinkKind = LinkKind.HYPERLINK) -> None:
-        """What follows, up to `link_end` (one for each start), is the anchor text of a link."""
-        self._open_links.append((href, kind, self.mark()))
+        """What follows, up to `link_end` (one for each start), is the anchor text of a link; '' is no link at all."""
+        self._open_links.append((href, kind, self.mark()) if href else None)
 
     def link_end(self) -> None:
         """End the innermost open link. A link over several blocks has the first one's text for its anchor text."""

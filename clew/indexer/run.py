@@ -1,0 +1,497 @@
+"""One indexing run: list, compare, read, commit, link, embed, weigh.
+
+A run is a series of small publications: an interrupted one keeps everything it published, and the next goes on from there.
+Texts, attributes and lexical segments of a batch come first, links behind them, vectors last.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from clew.connectors.entry import Entry
+from clew.connectors.listing import head, list_entries
+from clew.connectors.location import Root
+from clew.connectors.patterns import Selection
+from clew.errors import DamagedIndexError, EmbedderMismatchError, FormatVersionError, OptionError
+from clew.indexer import changes as diff
+from clew.indexer.batch import Batch, path_columns, statistics
+from clew.indexer.changes import Changes, Known, KnownFiles
+from clew.indexer.embedders import open_embedder
+from clew.indexer.embedders.protocol import Embedder
+from clew.indexer.epochs import WriterLease
+from clew.indexer.intake import FileGroup, FileTask, Intake
+from clew.indexer.linkpass import resolve_links, weigh_links
+from clew.indexer.place import Place
+from clew.indexer.progress import Meter, Progress, Silence, peak_rss
+from clew.indexer.sandbox import Failed, Finished, Produced, Sandbox
+from clew.indexer.schemas import FILES
+from clew.indexer.settings import GenerationSettings, SelectionSettings
+from clew.indexer.snapshots import Generation, Snapshot
+from clew.indexer.tables import Table, TableChange
+from clew.indexer.vectors import fill_vectors
+from clew.indexer.writer import Predecessor, Writer, new_generation_id
+
+GROUP_FILES = 64
+GROUP_BYTES = 2 << 20
+FIRST_BATCH = (1_000, 8 << 20)  # files, bytes: small, so that something can be searched after seconds
+LARGEST_BATCH = (50_000, 256 << 20)
+BATCH_GROWTH = 4
+HEAD_THREADS = 16
+MULTILINGUAL_SHARE = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What one run is asked to do."""
+
+    index: str | None = None  # the index's place; beside the data where None
+    storage_options: Mapping[str, Any] = field(default_factory=dict)
+    selection: SelectionSettings | None = None  # None: as the index has it
+    settings: Mapping[str, Any] = field(default_factory=dict)  # overrides of GenerationSettings
+    embedder: str | None = None  # None: as the index has it
+    workers: int | None = None  # extraction processes; 0: in this process, without protection
+    full: bool = False
+    wait: float = 60.0  # seconds for another writer to finish
+    accept_mass_delete: bool = False
+
+
+@dataclass(kw_only=True)
+class RunOutcome:
+    """What one run did."""
+
+    snapshot: Snapshot
+    generation: Generation
+    changes: Changes
+    failed: int = 0
+    skipped: int = 0
+    chunks_written: int = 0
+    chunks_deleted: int = 0
+    vectors_reused: int = 0
+    bytes_read: int = 0
+    wall: dict[str, float] = field(default_factory=dict)
+    cpu: dict[str, float] = field(default_factory=dict)
+    peak_rss: int = 0
+    advice: tuple[str, ...] = ()
+
+
+def default_workers() -> int:
+    """One extraction process a core that this process may use."""
+    try:
+        return max(1, len(os.sched_getaffinity(0)))
+    except AttributeError:  # not on macOS
+        return max(1, os.cpu_count() or 1)
+
+
+def run_index(root_text: str, options: RunOptions | None = None, progress: Progress | None = None) -> RunOutcome:
+    """Build an index, or bring it up to date."""
+    options, progress = options or RunOptions(), progress or Silence()
+    root = Root.parse(root_text, options.storage_options).require()
+    place = Place.open(root.index_place(options.index), options.storage_options)
+    place.store.probe_conditional_put()
+    with WriterLease.acquire(place.store, wait=options.wait, say=progress.say) as lease:
+        return IndexRun(root, place, lease, options, progress).run()
+
+
+class IndexRun:
+    """The parts of a run, and what they share."""
+
+    def __init__(self, root: Root, place: Place, lease: WriterLease, options: RunOptions, progress: Progress) -> None:
+        self._root = root
+        self._place = place
+        self._options = options
+        self._progress = progress
+        self._meter = Meter()
+        latest = None if options.full else place.snapshots.latest()
+        self._writer, self._embedder = self._open(lease, latest)
+        self._before: Table | None = None
+        if self._writer.generation.dimension is not None and latest is not None:
+            chunks = self._writer.tables["chunks"]
+            self._before = Table(
+                name=chunks.name, uri=chunks.uri, schema=chunks.schema, version=chunks.version,
+                storage_options=chunks.storage_options,
+            )  # fmt: skip
+        self._worker_rss: dict[int, int] = {}
+        self._totals = {"written": 0, "deleted": 0, "reused": 0, "bytes": 0}
+
+    # --- settings ------------------------------------------------------------------------------
+
+    def _open(self, lease: WriterLease, latest: Snapshot | None) -> tuple[Writer, Embedder | None]:
+        if latest is None:
+            return self._create(lease)
+        generation = self._place.generation(latest)
+        settings = generation.settings
+        wanted = self._options.embedder or settings.embedder
+        if wanted != settings.embedder:
+            raise EmbedderMismatchError(
+                f"The index at {self._place.address} was built with the embedder {settings.embedder!r}, not {wanted!r}. "
+                f"Leave --embedder out to keep it, or rebuild with --embedder {wanted} --full."
+            )
+        changed = _overridden(settings, self._options.settings)
+        if changed != settings:
+            raise OptionError(
+                f"The index at {self._place.address} was built with other settings ({_differences(settings, changed)}). "
+                "Rebuild it with --full, or leave those settings out."
+            )
+        embedder = open_embedder(settings.embedder)
+        fingerprint = embedder.fingerprint.id if embedder else None
+        if fingerprint != generation.fingerprint:
+            raise EmbedderMismatchError(
+                f"The index at {self._place.address} was built with {generation.fingerprint}; the embedder "
+                f"{settings.embedder!r} is {fingerprint} here. Install the model it was built with, or rebuild with --full."
+            )
+        return Writer.resume(self._place, lease, latest), embedder
+
+    def _create(self, lease: WriterLease) -> tuple[Writer, Embedder | None]:
+        settings = _overridden(GenerationSettings(), self._options.settings)
+        if self._options.embedder:
+            settings = settings.model_copy(update={"embedder": self._options.embedder})
+        embedder = open_embedder(settings.embedder)
+        generation = Generation(
+            id=new_generation_id(),
+            root=self._root.display,
+            settings=settings,
+            selection=self._options.selection or SelectionSettings(),
+            fingerprint=embedder.fingerprint.id if embedder else None,
+            dimension=embedder.fingerprint.dimension if embedder else None,
+            created_ns=time.time_ns(),
+        )
+        return Writer.create(self._place, lease, generation, predecessor(self._place)), embedder
+
+    @property
+    def _selection(self) -> Selection:
+        return selection_of(self._options.selection or self._writer.generation.selection)
+
+    # --- the run -------------------------------------------------------------------------------
+
+    def run(self) -> RunOutcome:
+        """All of it, in order."""
+        writer = self._writer
+        is_first = not writer.tables["files"].rows
+        changes = self._compare()
+        moved, touched = self._forget(changes)
+        touched += self._read(changes)
+        moved += [change.entry.path for change in (*changes.added, *changes.renamed)]
+        if writer.snapshot.pending.links or moved or touched:
+            with self._meter.part("write"):
+                resolve_links(
+                    writer,
+                    touched_files=np.array(touched, dtype=np.int64),
+                    moved_paths=self._addresses_of(moved, touched),
+                    everything=is_first or writer.snapshot.pending.links and not writer.snapshot.edges,
+                    progress=self._progress,
+                )
+        if writer.generation.dimension is not None:
+            self._fill()
+        elif writer.is_new:
+            writer.publish()
+        return self._outcome(changes)
+
+    def _compare(self) -> Changes:
+        with self._meter.part("list"):
+            known = KnownFiles(self._writer.tables["files"].read(diff.KNOWN_COLUMNS))
+            self._progress.begin("Listing", None, "files")
+            started_ns = self._started_ns = time.time_ns()
+            listing = list_entries(self._root, self._selection, place=self._place.address)
+            changes = diff.compare(self._counted(listing), known, started_ns=started_ns)
+            self._progress.end()
+            diff.confirm_removals(
+                changes,
+                len(known),
+                lambda paths: still_there(self._root, self._selection, paths),
+                accept_mass_delete=self._options.accept_mass_delete,
+                root=self._root.display,
+            )
+        return changes
+
+    def _counted(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+        for count, entry in enumerate(entries, 1):
+            if count % 1000 == 0:
+                self._progress.advance(1000)
+            yield entry
+
+    def _addresses_of(self, paths: Sequence[str], touched: Sequence[int]) -> list[str]:
+        """Paths as text, and the addresses that the touched files declare as their own."""
+        texts = [diff.file_text(path)[0] for path in paths]
+        if not touched:
+            return texts
+        urls = self._writer.tables["files"].read_keys("file_key", np.array(touched, dtype=np.int64), ["urls"])["urls"]
+        return texts + [f"url:{url}" for row in urls.to_pylist() for url in row]
+
+    def _forget(self, changes: Changes) -> tuple[list[str], list[int]]:
+        """Delete removed files and move renamed ones: one commit of rows, nothing is read."""
+        writer = self._writer
+        if not changes.removed and not changes.renamed:
+            return [], []
+        removed = np.array([change.known.file_key for change in changes.removed], dtype=np.int64)
+        renamed = {change.known.file_key: change.entry for change in changes.renamed}
+        with self._meter.part("commit"):
+            for name, column in (("documents", "file_key"), ("chunks", "file_key"), ("links", "source_file")):
+                if len(removed):
+                    index = writer.tables[name].read_with_addresses([column])
+                    dead = index["_rowaddr"].to_numpy()[np.isin(index[column].to_numpy(), removed)]
+                    self._totals["deleted"] += len(dead) if name == "chunks" else 0
+                    writer.tables[name].commit(TableChange(delete=dead))
+            files = writer.tables["files"]
+            gone = np.concatenate([removed, np.array(sorted(renamed), dtype=np.int64)])
+            rows = files.read_keys("file_key", gone, FILES.names)
+            moved = rows.filter(np.isin(rows["file_key"].to_numpy(), np.array(sorted(renamed), dtype=np.int64)))
+            fresh = [
+                {**row, **path_columns(entry.path), **_evidence(entry), "indexed_ns": self._started_ns}
+                for row in moved.drop_columns(["_rowaddr"]).to_pylist()
+                for entry in [renamed[row["file_key"]]]
+            ]
+            append = files.write(_files(fresh)) if fresh else ()
+            files.commit(TableChange(delete=rows["_rowaddr"].to_numpy(), append=append))
+            writer.publish(
+                pending=writer.snapshot.pending.model_copy(update={"links": True}),
+                statistics=statistics(writer, writer.snapshot),
+            )
+        paths = [change.known.path for change in (*changes.removed, *changes.renamed)]
+        return paths, sorted([*removed.tolist(), *renamed])
+
+    def _read(self, changes: Changes) -> list[int]:
+        """Read added and changed files, in batches. Returns the keys of those files."""
+        known: dict[int, Known] = {change.known.file_key: change.known for change in changes.changed}
+        tasks = self._tasks(changes)
+        if not tasks:
+            return []
+        groups = list(grouped(tasks))
+        last_of_batch = set(batch_ends(groups))
+        self._progress.begin("Reading", sum(task.entry.size for task in tasks), "bytes")
+        intake = Intake(self._root, self._writer.generation.settings)
+        workers = self._options.workers if self._options.workers is not None else default_workers()
+        workers = min(workers, len(groups)) if len(tasks) > 1 or workers else workers
+        retry: list[FileGroup] = []
+        self._batch = Batch(self._writer, known, self._started_ns)
+        with Sandbox(
+            intake,
+            processes=workers,
+            memory=intake.settings.extraction.memory,
+            seconds=intake.seconds,
+            initializer=intake.warm,
+        ) as sandbox:
+            self._drain(sandbox, groups, last_of_batch, known, retry)
+            singles = [single for group in retry for single in group.split()]
+            if singles:
+                self._drain(sandbox, singles, {len(singles) - 1}, known, None)
+        self._progress.end()
+        return [task.file_key for task in tasks]
+
+    def _drain(
+        self,
+        sandbox: Sandbox[FileGroup, Any],
+        groups: Sequence[FileGroup],
+        ends: set[int],
+        known: Mapping[int, Known],
+        retry: list[FileGroup] | None,
+    ) -> None:
+        outcomes = sandbox.run(groups, ordered=True)
+        begun = -1
+        while True:
+            with self._meter.part("extract"):
+                outcome = next(outcomes, None)
+            if outcome is None:
+                return
+            with self._meter.part("write"):
+                if outcome.index != begun:
+                    begun = outcome.index
+                    self._batch.expect(outcome.job.tasks)
+                if isinstance(outcome, Produced):
+                    self._batch.add(outcome.result)
+                    continue
+                self._meter.charge("extract", outcome.cpu_seconds)
+                self._worker_rss[outcome.index % max(1, len(sandbox.process_ids))] = max(
+                    outcome.peak_rss, self._worker_rss.get(outcome.index % max(1, len(sandbox.process_ids)), 0)
+                )
+                if isinstance(outcome, Finished):
+                    self._batch.finish()
+                elif isinstance(outcome, Failed) and retry is not None and len(outcome.job.tasks) > 1:
+                    self._batch.abandon()
+                    retry.append(outcome.job)
+                else:
+                    self._batch.fail(outcome.job, outcome.error)
+            self._progress.advance(outcome.job.bytes)
+            if outcome.index in ends:
+                self._commit(known)
+
+    def _commit(self, known: Mapping[int, Known]) -> None:
+        if not self._batch.is_empty:
+            with self._meter.part("commit"):
+                self._batch.commit()
+        counts = self._batch.counts
+        for name, value in (
+            ("written", counts.written),
+            ("deleted", counts.deleted),
+            ("reused", counts.reused),
+            ("bytes", counts.bytes_read),
+        ):
+            self._totals[name] += value
+        self._batch = Batch(self._writer, known, self._started_ns)
+
+    def _tasks(self, changes: Changes) -> list[FileTask]:
+        """What is to be read, by path; keys are handed out in that order."""
+        tasks = [
+            FileTask(
+                entry=change.entry,
+                file_key=change.known.file_key,
+                next_chunk=change.known.next_chunk,
+                known_hash=_known_hash(change.known, change.entry),
+            )
+            for change in changes.changed
+        ]
+        first = self._writer.snapshot.next_file_key
+        tasks += [FileTask(entry=change.entry, file_key=first + n) for n, change in enumerate(changes.added)]
+        return sorted(tasks, key=lambda task: task.entry.path)
+
+    def _fill(self) -> None:
+        writer = self._writer
+        if writer.snapshot.pending.vectors or writer.is_new:
+            _, reused = fill_vectors(writer, self._embedder_for_texts(), self._before, self._progress, self._meter)
+            self._totals["reused"] += reused
+        if writer.snapshot.pending.weights:
+            with self._meter.part("embed"):
+                settings = writer.generation.settings
+                mode = "source" if self._embedder_for_texts() is None else settings.edge_weights
+                weigh_links(writer, self._embedder_for_texts(), mode, self._progress)
+
+    def _embedder_for_texts(self) -> Embedder | None:
+        """None where vectors are given: then there is nothing that could embed a text."""
+        return None if self._writer.generation.settings.embedder.startswith("given") else self._embedder
+
+    # --- the outcome ---------------------------------------------------------------------------
+
+    def _outcome(self, changes: Changes) -> RunOutcome:
+        snapshot = self._writer.snapshot
+        wall, cpu = self._meter.totals()
+        states = snapshot.statistics.files
+        return RunOutcome(
+            snapshot=snapshot,
+            generation=self._writer.generation,
+            changes=changes,
+            failed=states.get("failed", 0),
+            skipped=states.get("skipped", 0),
+            chunks_written=self._totals["written"],
+            chunks_deleted=self._totals["deleted"],
+            vectors_reused=self._totals["reused"],
+            bytes_read=self._totals["bytes"],
+            wall=wall,
+            cpu=cpu,
+            peak_rss=peak_rss() + sum(self._worker_rss.values()),
+            advice=tuple(advice(self._writer.generation, snapshot)),
+        )
+
+
+def predecessor(place: Place) -> Predecessor:
+    """What a new generation comes after; an index that cannot be read any more gives its number alone."""
+    try:
+        latest = place.snapshots.latest()
+    except (DamagedIndexError, FormatVersionError):
+        return Predecessor(number=place.snapshots.numbers()[-1])
+    if latest is None:
+        return Predecessor()
+    return Predecessor(number=latest.number, id=latest.id, next_file_key=latest.next_file_key)
+
+
+def _files(rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=FILES)
+
+
+def _evidence(entry: Entry) -> dict[str, Any]:
+    return {
+        "size": entry.size, "mtime_ns": entry.mtime_ns, "etag": entry.etag, "version_id": entry.version_id,
+        "checksum": entry.checksum, "inode": entry.inode, "owner": entry.owner,
+    }  # fmt: skip
+
+
+def _known_hash(known: Known, entry: Entry) -> str | None:
+    """The hash that makes reading needless; None where the same bytes would be read in another way."""
+    if known.state != "indexed" or known.extension != diff.extension_of(entry.path):
+        return None
+    return known.content_hash
+
+
+def selection_of(settings: SelectionSettings) -> Selection:
+    """The rules by which a listing chooses."""
+    return Selection(
+        include=settings.include,
+        exclude=settings.exclude,
+        default_excludes=settings.default_excludes,
+        hidden=settings.hidden,
+    )
+
+
+def still_there(root: Root, selection: Selection, paths: Sequence[str]) -> list[bool]:
+    """Ask storage for each path, now. A path that the selection does not admit any more counts as gone."""
+
+    def ask(path: str) -> bool:
+        return selection.admits(path) and head(root, path) is not None
+
+    if len(paths) < 2:
+        return [ask(path) for path in paths]
+    with ThreadPoolExecutor(min(HEAD_THREADS, len(paths))) as pool:
+        return list(pool.map(ask, paths))
+
+
+def grouped(tasks: Iterable[FileTask]) -> Iterator[FileGroup]:
+    """Files that are read together: up to GROUP_FILES of together GROUP_BYTES; a larger one alone."""
+    group: list[FileTask] = []
+    size = index = 0
+    for task in tasks:
+        if group and (len(group) >= GROUP_FILES or size + task.entry.size > GROUP_BYTES):
+            yield FileGroup(index=index, tasks=tuple(group))
+            group, size, index = [], 0, index + 1
+        group.append(task)
+        size += task.entry.size
+    if group:
+        yield FileGroup(index=index, tasks=tuple(group))
+
+
+def batch_ends(groups: Sequence[FileGroup]) -> Iterator[int]:
+    """Indices of the groups behind which a commit comes: a small batch first, then larger and larger ones."""
+    most_files, most_bytes = FIRST_BATCH
+    files = size = 0
+    for index, group in enumerate(groups):
+        files, size = files + len(group.tasks), size + group.bytes
+        if files >= most_files or size >= most_bytes or index == len(groups) - 1:
+            yield index
+            files = size = 0
+            most_files = min(LARGEST_BATCH[0], most_files * BATCH_GROWTH)
+            most_bytes = min(LARGEST_BATCH[1], most_bytes * BATCH_GROWTH)
+
+
+def _overridden(settings: GenerationSettings, overrides: Mapping[str, Any]) -> GenerationSettings:
+    """Settings with some replaced; nested ones field by field."""
+    if not overrides:
+        return settings
+    merged = settings.model_dump()
+    for name, value in overrides.items():
+        if isinstance(value, Mapping) and isinstance(merged.get(name), dict):
+            merged[name] = {**merged[name], **value}
+        else:
+            merged[name] = value
+    return GenerationSettings.model_validate(merged)
+
+
+def _differences(old: GenerationSettings, new: GenerationSettings) -> str:
+    before, after = old.model_dump(), new.model_dump()
+    return ", ".join(name for name in before if before[name] != after[name])
+
+
+def advice(generation: Generation, snapshot: Snapshot) -> Iterator[str]:
+    """What would serve this collection better."""
+    languages = snapshot.statistics.languages
+    total = sum(languages.values())
+    foreign = total - languages.get("en", 0) - languages.get("und", 0)
+    if generation.settings.embedder == "minilm" and total and foreign / total >= MULTILINGUAL_SHARE:
+        yield (
+            f"{100 * foreign / total:.0f} % of the passages are not in English, which the embedder minilm knows best; a "
+            "multilingual one serves them better (--embedder e5 --full)."
+        )

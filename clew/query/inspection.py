@@ -1,0 +1,312 @@
+"""What the index holds: files, links, one document, the ledger, and how the index is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from clew_client.types import (
+    ChunkRow,
+    ErrorRow,
+    FileRow,
+    LinkCounts,
+    LinkRow,
+    Location,
+    ShownFile,
+    Status,
+)
+
+from clew.connectors.location import Root
+from clew.errors import NoSuchDocumentError, OptionError
+from clew.indexer.batch import NEVER_NS
+from clew.query import where
+from clew.query.pinned import PinnedIndex
+
+LINK_COLUMNS = [
+    "link_key", "source_file", "source_record", "target_file", "target_record", "href", "anchor", "fragment", "kind",
+    "state", "weight",
+]  # fmt: skip
+BLOCK_ROWS = 50_000
+
+
+def moment(nanoseconds: int | None) -> str | None:
+    """ISO 8601 in UTC; sub-second digits where there are any."""
+    if nanoseconds is None or nanoseconds >= NEVER_NS:
+        return None
+    seconds, rest = divmod(nanoseconds, 1_000_000_000)
+    text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{text}.{rest:09d}".rstrip("0").rstrip(".") + "Z"
+
+
+def location_of(unit: str | None, value: str | None) -> Location | None:
+    """A chunk's place in its file."""
+    if unit is None or value is None:
+        return None
+    number = unit in ("page", "slide", "line", "cell")
+    return Location(**{unit: int(value) if number and value.isdigit() else value}) if unit in Location.model_fields else None
+
+
+def meta_of(entries: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
+    """Front matter, properties or columns: one value as such, several as a list."""
+    return {
+        entry["key"]: entry["values"][0] if len(entry["values"]) == 1 else list(entry["values"])
+        for entry in entries or ()
+    }
+
+
+def url_of(root: Root | None, template: str | None, path: str) -> str | None:
+    """A link that people can open: by the settings' template, else a file URL on a local disk."""
+    if template:
+        stem = path.rsplit(".", 1)[0] if "." in path.rsplit("/", 1)[-1] else path
+        return template.replace("{path}", quote(path)).replace("{stem}", quote(stem))
+    if root is not None and root.kind == "file":
+        base = root.path if not root.is_record_file else root.path.rpartition("/")[0]
+        return "file://" + quote(f"{base}/{path}", errors="surrogateescape")
+    return f"{root.url}/{path}" if root is not None and not root.is_record_file else None
+
+
+class Inspector:
+    """Reads one snapshot."""
+
+    def __init__(self, pinned: PinnedIndex) -> None:
+        self._pinned = pinned
+
+    # --- files ---------------------------------------------------------------------------------
+
+    def files(self, expression: str | None = None) -> Iterator[FileRow]:
+        """Files, by path; of a record file those of whose rows at least one matches."""
+        catalog = self._pinned.catalog
+        mask = np.ones(len(catalog), dtype=bool)
+        if expression:
+            mask = where.parse(expression).mask(catalog, time.time_ns())
+        rows, first = np.unique(catalog.file_row[mask], return_index=True)
+        document = np.flatnonzero(mask)[first]
+        files = catalog.files.take(pa.array(rows))
+        documents = catalog.documents.take(pa.array(document)).select(["title", "language", "meta"])
+        order = pc.sort_indices(files["path"]).to_numpy()
+        for start in range(0, len(order), BLOCK_ROWS):
+            block = pa.array(order[start : start + BLOCK_ROWS])
+            for file, extra in zip(files.take(block).to_pylist(), documents.take(block).to_pylist(), strict=True):
+                single = file["records"] <= 1
+                yield FileRow(
+                    path=file["path"],
+                    size=file["size"],
+                    mtime=moment(file["mtime_ns"]),
+                    etag=file["etag"],
+                    state=file["state"],
+                    chunk_count=file["chunk_count"],
+                    language=extra["language"],
+                    type=file["kind"],
+                    media_type=file["media_type"],
+                    encoding=file["encoding"],
+                    title=extra["title"] if single else None,
+                    records=file["records"],
+                    reason=file["reason"],
+                    meta=meta_of(extra["meta"]) if single else {},
+                )
+
+    def errors(self) -> Iterator[ErrorRow]:
+        """The ledger: files that could not be read (or hold nothing to be indexed), by path."""
+        files = self._pinned.files
+        files = files.filter(pc.is_valid(files["reason"])).sort_by("path")
+        for row in files.to_pylist():
+            yield ErrorRow(
+                path=row["path"],
+                stage=row["stage"],
+                error=row["reason"],
+                message=row["message"],
+                attempts=row["attempts"],
+                next_try=moment(row["next_try_ns"]),
+                state=row["state"],
+            )
+
+    def _file(self, path: str) -> dict[str, Any]:
+        files = self._pinned.files
+        rows = np.flatnonzero(pc.equal(files["path"], path).to_numpy(zero_copy_only=False))
+        if not len(rows):
+            raise NoSuchDocumentError(
+                f"The index holds no file {path!r}; paths are relative to the root, as `clew files` shows them."
+            )
+        row: dict[str, Any] = files.slice(int(rows[0]), 1).to_pylist()[0]
+        return row
+
+    # --- links ---------------------------------------------------------------------------------
+
+    def links(
+        self, path: str | None = None, *, direction: str | None = None, state: str | None = None
+    ) -> Iterator[LinkRow]:
+        """Written links, by source and place. `direction`: `out` or `in`, of `path`; both where None."""
+        conditions = []
+        if state is not None:
+            if state not in ("resolved", "dangling", "external"):
+                raise OptionError(f"--state {state}: a link is resolved, dangling or external.")
+            conditions.append(f"state = '{state}'")
+        if path is not None:
+            key = self._file(path)["file_key"]
+            ends = {"out": f"source_file = {key}", "in": f"target_file = {key}"}
+            conditions.append(ends[direction] if direction else f"({ends['out']} OR {ends['in']})")
+        yield from self._link_rows(" AND ".join(conditions) or None)
+
+    def _link_rows(self, condition: str | None) -> Iterator[LinkRow]:
+        pinned = self._pinned
+        index = pinned.tables["links"].read_with_addresses(["link_key", "source_file"], condition)
+        ranks = pinned.path_ranks(index["source_file"].to_numpy()) if index.num_rows else np.empty(0, dtype=np.int64)
+        order = np.lexsort((index["link_key"].to_numpy(), ranks))
+        addresses = index["_rowaddr"].to_numpy()[order]
+        records = _RecordNames(pinned)
+        for start in range(0, len(addresses), BLOCK_ROWS):
+            block = pinned.tables["links"].take_addresses(addresses[start : start + BLOCK_ROWS], LINK_COLUMNS)
+            for row in block.to_pylist():
+                target = row["target_file"]
+                yield LinkRow(
+                    source=pinned.path_of(row["source_file"]),
+                    target=None if target is None else pinned.path_of(target),
+                    href=row["href"],
+                    anchor=row["anchor"],
+                    fragment=row["fragment"],
+                    kind=row["kind"],
+                    state=row["state"],
+                    weight=row["weight"],
+                    source_record=records.name(row["source_file"], row["source_record"]),
+                    target_record=None if target is None else records.name(target, row["target_record"]),
+                )
+
+    # --- one document --------------------------------------------------------------------------
+
+    def show(self, path: str, record: str | None = None) -> ShownFile:
+        """All that the index holds of a file, or of one of its records."""
+        pinned = self._pinned
+        file = self._file(path)
+        key = file["file_key"]
+        documents = pinned.tables["documents"].read(None, f"file_key = {key}").sort_by("record_number")
+        document = self._document(documents, path, record)
+        number = document["record_number"] if document else 0
+        ordinals = np.flatnonzero((pinned.chunks.file_keys == key) & (pinned.chunks.record_numbers == number))
+        ordinals = ordinals[np.lexsort((ordinals, pinned.chunks.char_starts[ordinals]))]
+        rows = pinned.read_chunks(ordinals).to_pylist()
+        condition = f"(source_file = {key} AND source_record = {number}) OR target_file = {key}"
+        filled = pinned.vectors[1] if pinned.generation.dimension else None
+        return ShownFile(
+            path=path,
+            record=document["record"] if document else None,
+            state=file["state"],
+            text=document_text(rows),
+            title=document["title"] if document else None,
+            language=document["language"] if document else None,
+            encoding=file["encoding"],
+            type=file["kind"],
+            reason=file["reason"],
+            message=file["message"],
+            meta=meta_of(document["meta"]) if document else {},
+            chunks=tuple(
+                ChunkRow(
+                    chunk_key=row["chunk_key"],
+                    record=row["record"],
+                    char_start=row["char_start"],
+                    char_end=row["char_end"],
+                    text=row["text"],
+                    heading_path=tuple(row["heading_path"]),
+                    location=location_of(row["location_unit"], row["location_value"]),
+                    token_count=row["token_count"],
+                    has_vector=bool(filled is not None and filled[ordinal]),
+                )
+                for row, ordinal in zip(rows, ordinals.tolist(), strict=True)
+            ),
+            links=tuple(self._link_rows(condition)),
+        )
+
+    def _document(self, documents: pa.Table, path: str, record: str | None) -> dict[str, Any] | None:
+        if record is not None:
+            documents = documents.filter(pc.equal(documents["record"], record))
+            if not documents.num_rows:
+                raise NoSuchDocumentError(f"{path} holds no record {record!r}.")
+        if not documents.num_rows:
+            return None
+        if documents.num_rows > 1:
+            example = documents["record"][0].as_py()
+            raise OptionError(
+                f"{path} holds {documents.num_rows} records; say which one, as in --record {example!r}."
+            )
+        row: dict[str, Any] = documents.to_pylist()[0]
+        return row
+
+    # --- the index -----------------------------------------------------------------------------
+
+    def status(self, root: str) -> Status:
+        """How the index is."""
+        pinned = self._pinned
+        snapshot, generation = pinned.snapshot, pinned.generation
+        statistics = snapshot.statistics
+        states = statistics.links
+        return Status(
+            root=root,
+            place=pinned.place.address,
+            tables=pinned.place.tables_folder(generation.id),
+            snapshot=snapshot.number,
+            generation=generation.id,
+            format_version=snapshot.format_version,
+            embedder=generation.fingerprint or "none",
+            files={"total": sum(statistics.files.values()), **statistics.files},
+            documents=statistics.documents,
+            chunks=statistics.chunks,
+            vectors=statistics.vectors,
+            links=LinkCounts(total=sum(states.values()), **{name: states.get(name, 0) for name in _STATES}),
+            segments=len(snapshot.segments),
+            bytes=sum(stored.size for stored in pinned.place.store.list("")),
+            published=moment(snapshot.published_ns),
+            degraded=degraded(pinned),
+            languages=statistics.languages,
+            settings={**generation.settings.model_dump(mode="json"), "site": snapshot.site.model_dump(mode="json")},
+        )
+
+
+_STATES = ("resolved", "dangling", "external")
+
+
+def degraded(pinned: PinnedIndex) -> dict[str, str]:
+    """Paths that answer incompletely, and why."""
+    statistics = pinned.snapshot.statistics
+    reasons = {}
+    if pinned.generation.dimension is not None and statistics.vectors < statistics.chunks:
+        reasons["dense"] = f"{100 * statistics.vectors // max(1, statistics.chunks)} % of the vectors are filled"
+    if pinned.snapshot.pending.links:
+        reasons["links"] = "links of the newest files are not resolved yet"
+    return reasons
+
+
+def document_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A document's normalised text from its chunks in order: windows overlap, and a tail fills what lies between."""
+    parts: list[str] = []
+    end = 0
+    for row in rows:
+        overlap = end - row["char_start"]
+        if overlap < len(row["text"]):
+            parts.append(row["text"][max(0, overlap) :])
+        parts.append(row["tail"])
+        end = max(end, row["char_end"]) + len(row["tail"])
+    return "".join(parts)
+
+
+class _RecordNames:
+    """Ids of records by file and number; files without records cost nothing."""
+
+    def __init__(self, pinned: PinnedIndex) -> None:
+        documents = pinned.catalog.documents
+        with_records = documents.filter(pc.is_valid(documents["record"]))
+        self._names = with_records["record"]
+        self._keys = (with_records["file_key"].to_numpy() << 32) | with_records["record_number"].to_numpy().astype(np.int64)
+
+    def name(self, file_key: int, number: int | None) -> str | None:
+        if not len(self._keys):
+            return None
+        wanted = (file_key << 32) | (number or 0)
+        position = int(np.searchsorted(self._keys, wanted))
+        if position == len(self._keys) or self._keys[position] != wanted:
+            return None
+        return str(self._names[position].as_py())

@@ -1,0 +1,262 @@
+"""One snapshot, opened for reading: every part of it is loaded when it is first asked for, and never changes."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from clew.errors import DamagedIndexError, ObjectMissingError
+from clew.indexer.edges import read_edges
+from clew.indexer.place import Place
+from clew.indexer.schemas import KEY_BITS
+from clew.indexer.snapshots import Generation, Snapshot
+from clew.indexer.tables import Table
+from clew.query.cache import cache_directory
+from clew.query.candidates import Ordinals, Universe
+from clew.query.catalog import Catalog
+
+if TYPE_CHECKING:
+    from clew.indexer.lexical.assembly import LexicalIndex
+    from clew.query.graph import LinkGraph
+
+T = TypeVar("T")
+TEXT_COLUMNS = [
+    "chunk_key", "file_key", "record_number", "record", "title", "heading_path", "text", "tail", "char_start", "char_end",
+    "location_unit", "location_value", "token_count", "language",
+]  # fmt: skip
+CATALOG_FILES = [
+    "file_key", "path", "name", "extension", "directories", "kind", "media_type", "size", "mtime_ns", "etag", "encoding",
+    "owner", "records", "chunk_count", "state", "stage", "reason", "message", "attempts", "next_try_ns", "indexed_ns",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Chunks:
+    """Arrays over the live chunks, in ordinal order."""
+
+    universe: Universe
+    addresses: NDArray[np.uint64]
+    file_keys: NDArray[np.int64]
+    record_numbers: NDArray[np.int32]
+    char_starts: NDArray[np.int64]
+
+
+class PinnedIndex:
+    """A snapshot of an index. Safe to share between threads."""
+
+    def __init__(self, place: Place, snapshot: Snapshot, generation: Generation) -> None:
+        self.place = place
+        self.snapshot = snapshot
+        self.generation = generation
+        self.tables: dict[str, Table] = place.tables(snapshot, generation)
+        self._lock = threading.RLock()
+
+    @classmethod
+    def open(cls, place: Place, number: int | None = None) -> PinnedIndex:
+        """Pin a snapshot by number, or the newest. NoIndexError, NoSuchSnapshotError, FormatVersionError."""
+        snapshot = place.snapshots.require(number)
+        return cls(place, snapshot, place.generation(snapshot))
+
+    def _once(self, name: str, load: Callable[[], T]) -> T:
+        with self._lock:
+            if name not in self.__dict__:
+                self.__dict__[name] = load()
+            value: T = self.__dict__[name]
+            return value
+
+    # --- files and documents -------------------------------------------------------------------
+
+    @property
+    def catalog(self) -> Catalog:
+        """All documents, in memory."""
+        return self._once("_catalog", self._load_catalog)
+
+    def _load_catalog(self) -> Catalog:
+        chunks = self.chunks
+        return Catalog.from_tables(
+            self.tables["files"].read(CATALOG_FILES), self.tables["documents"].read(), chunks.file_keys, chunks.record_numbers
+        )
+
+    @property
+    def files(self) -> pa.Table:
+        """The files table, by rising file_key."""
+        return self.catalog.files
+
+    @property
+    def paths(self) -> pa.ChunkedArray:
+        """Paths in the order of `files`."""
+        return self.files["path"]
+
+    def path_of(self, file_key: int) -> str:
+        """The path of a file."""
+        keys = self._once("_file_keys", lambda: self.files["file_key"].to_numpy())
+        return str(self.paths[int(np.searchsorted(keys, file_key))].as_py())
+
+    # --- chunks --------------------------------------------------------------------------------
+
+    @property
+    def chunks(self) -> _Chunks:
+        """Arrays over all live chunks."""
+        return self._once("_chunks", self._load_chunks)
+
+    @property
+    def universe(self) -> Universe:
+        """The live chunks, numbered."""
+        return self.chunks.universe
+
+    def _load_chunks(self) -> _Chunks:
+        table = self.tables["chunks"].read_with_addresses(["chunk_key", "record_number", "char_start"])
+        keys = table["chunk_key"].to_numpy()
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        files = keys >> KEY_BITS
+        numbers = table["record_number"].to_numpy()[order]
+        starts = table["char_start"].to_numpy()[order]
+        rank = self.path_ranks(files)
+        tie = np.empty(len(keys), dtype=np.int64)
+        tie[np.lexsort((keys, starts, numbers, rank))] = np.arange(len(keys))
+        return _Chunks(
+            universe=Universe(keys=keys, tie=tie),
+            addresses=table["_rowaddr"].to_numpy()[order],
+            file_keys=files,
+            record_numbers=numbers,
+            char_starts=starts,
+        )
+
+    def path_ranks(self, files: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rank of each file's path among all paths, as text; `files` are file keys."""
+        table = self.tables["files"].read(["file_key", "path"])
+        by_path = pc.sort_indices(table["path"]).to_numpy()
+        rank = np.empty(table.num_rows, dtype=np.int64)
+        rank[by_path] = np.arange(table.num_rows)
+        keys = table["file_key"].to_numpy()
+        by_key = np.argsort(keys)
+        position = np.searchsorted(keys[by_key], files).clip(0, max(0, len(keys) - 1))
+        if len(files) and (not len(keys) or (keys[by_key][position] != files).any()):
+            raise DamagedIndexError(
+                f"The index at {self.place.address} holds passages of files it does not know; run `clew check`, "
+                "and rebuild it with `clew index --full`."
+            )
+        return rank[by_key[position]]
+
+    def read_chunks(self, ordinals: Ordinals | Sequence[int], columns: Sequence[str] = TEXT_COLUMNS) -> pa.Table:
+        """Rows of these chunks, in this order."""
+        positions = np.asarray(ordinals, dtype=np.int64)
+        try:
+            return self.tables["chunks"].take_addresses(self.chunks.addresses[positions], list(columns))
+        except OSError as error:
+            raise DamagedIndexError(
+                f"Reading passages of snapshot {self.snapshot.number} at {self.place.address}: {error}. A file of the index "
+                "is gone or altered; run `clew check`, or rebuild with `clew index --full`."
+            ) from error
+
+    # --- paths ---------------------------------------------------------------------------------
+
+    @property
+    def lexical(self) -> LexicalIndex:
+        """All lexical segments as one index."""
+        return self._once("_lexical", self._load_lexical)
+
+    def _load_lexical(self) -> LexicalIndex:
+        from clew.indexer.lexical.assembly import open_lexical
+
+        cache = cache_directory()
+        parts = [self._segment(cache, segment.id) for segment in self.snapshot.segments]
+        return open_lexical(parts, cache)
+
+    def _segment(self, cache: Path, segment_id: str) -> Path:
+        from clew.indexer.lexical.assembly import is_unpacked, unpack
+
+        if is_unpacked(cache, segment_id):
+            return cache / "segments" / segment_id
+        name = f"generations/{self.generation.id}/lexical/{segment_id}"
+        cache.mkdir(parents=True, exist_ok=True)
+        handle, local = tempfile.mkstemp(prefix="segment-", dir=cache)
+        os.close(handle)
+        try:
+            self.place.store.get_file(name, local)
+            return unpack(Path(local), cache, segment_id=segment_id)
+        except ObjectMissingError as error:
+            raise DamagedIndexError(
+                f"Snapshot {self.snapshot.number} at {self.place.address} names the segment {segment_id}, which is gone: "
+                "part of the index was deleted. Rebuild it with `clew index --full`."
+            ) from error
+        finally:
+            os.unlink(local)
+
+    @property
+    def vectors(self) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """((chunks, dimension) vectors in ordinal order, which of them are filled)."""
+        return self._once("_vectors", self._load_vectors)
+
+    def _load_vectors(self) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        dimension = self.generation.dimension or 0
+        count = len(self.universe)
+        matrix = self._vector_memory(count, dimension)
+        filled = np.zeros(count, dtype=bool)
+        if not dimension or not count:
+            return matrix, filled
+        scanner = self.tables["chunks"].dataset.scanner(columns=["chunk_key", "vector"], filter="vector IS NOT NULL")
+        for batch in scanner.to_batches():
+            ordinals = self.universe.ordinals(batch["chunk_key"].to_numpy())
+            values = batch["vector"].flatten().to_numpy(zero_copy_only=False).reshape(-1, dimension)
+            matrix[ordinals] = values
+            filled[ordinals] = True
+        return matrix, filled
+
+    def _vector_memory(self, count: int, dimension: int) -> NDArray[np.float32]:
+        """Memory for vectors; from some size on a file without a name, which the system may page out."""
+        if count * dimension * 4 <= 256 << 20:
+            return np.zeros((count, dimension), dtype=np.float32)
+        cache = cache_directory()
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(prefix="vectors-", dir=cache) as file:
+            return np.memmap(file, dtype=np.float32, mode="w+", shape=(count, dimension))
+
+    # --- links ---------------------------------------------------------------------------------
+
+    @property
+    def graph(self) -> LinkGraph:
+        """The hyperlinks between chunks."""
+        return self._once("_graph", self._load_graph)
+
+    def _load_graph(self) -> LinkGraph:
+        from clew.query.graph import LinkGraph
+
+        edges = read_edges(self.place.store, self.generation.id, self.snapshot.edges)
+        source = self.universe.ordinals(edges["source_chunk"].to_numpy())
+        target = self.universe.ordinals(edges["target_chunk"].to_numpy())
+        live = (source >= 0) & (target >= 0)
+        return LinkGraph.build(
+            source[live],
+            target[live],
+            edges["weight"].to_numpy()[live],
+            edges["link_key"].to_numpy()[live],
+            self.universe.tie,
+        )
+
+    def read_links(self, keys: Sequence[int]) -> dict[int, dict[str, Any]]:
+        """href, anchor and weight of links, by key."""
+        if not keys:
+            return {}
+        wanted = ",".join(str(int(key)) for key in sorted(set(keys)))
+        rows = self.tables["links"].read(
+            ["link_key", "source_file", "href", "anchor", "weight"], f"link_key IN ({wanted})"
+        )
+        return {row["link_key"]: row for row in rows.to_pylist()}
+
+    @cached_property
+    def languages(self) -> dict[str, int]:
+        """Chunks by language, as the lexical paths count them."""
+        return dict(self.snapshot.statistics.languages)
