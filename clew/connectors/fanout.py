@@ -116,7 +116,7 @@ class Fanout(Generic[Task, Item]):
                 return
             try:
                 self._exhaust(task)
-            except BaseException as error:  # handed to the consumer, which raises it
+            except BaseException as error:  # noqa: BLE001 - handed to the consumer, which raises it
                 self._stop()
                 self._out.put(error)
                 return

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from clew.connectors.options import boto3_options, lance_storage_options, parse_storage_options
+from clew.connectors.options import boto3_options, environment_endpoint, lance_storage_options, parse_storage_options
 from clew.connectors.patterns import INDEX_FOLDER
 from clew.errors import ConfigurationError, MissingPartError, OptionError, RootNotFoundError
 
@@ -35,7 +35,8 @@ __all__ = [
 INDEX_KINDS = frozenset({"file", "s3", "gs", "az"})
 
 _ALIASES = {"local": "file", "s3a": "s3", "gcs": "gs", "abfs": "az", "abfss": "az", "adl": "az"}
-_PACKAGES = {"gs": "gcsfs", "az": "adlfs", "sftp": "paramiko", "ssh": "paramiko", "hdfs": "pyarrow", "http": "aiohttp"}
+#: What to install for a protocol.
+_EXTRAS = {"s3": "clew[s3]", "gs": "clew[gcs]", "az": "clew[azure]", "sftp": "clew[sftp]", "webhdfs": "clew[hdfs]"}
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*(?:::[A-Za-z][A-Za-z0-9+.\-]*)*)://(.*)\Z", re.DOTALL)
 _RECORD_FILE = re.compile(r"\.(jsonl|ndjson|csv|tsv|parquet)(\.(gz|bz2|xz|zst))?\Z", re.IGNORECASE)
 
@@ -283,19 +284,22 @@ def open_filesystem(kind: str, url: str, options: Mapping[str, Any]) -> tuple[Ab
         filesystem = family(**arguments)
         return filesystem, str(filesystem._strip_protocol(url))
     except ImportError as error:
-        package = _PACKAGES.get(kind)
-        advice = f" Install it: pip install {package}." if package else ""
-        raise MissingPartError(f"Reading {kind}:// needs a package that is not installed ({error}).{advice}") from error
+        raise MissingPartError(missing_package(kind, error)) from error
     except ValueError as error:
         raise OptionError(f"{url}: {error}. Is the protocol spelt right?") from error
     except TypeError as error:
         raise OptionError(f"{url}: a storage option is not understood: {error}.") from error
 
 
+def missing_package(kind: str, error: ImportError) -> str:
+    """What to say when the package that speaks a protocol is not there."""
+    extra = _EXTRAS.get(kind)
+    advice = f" Install it: pip install '{extra}'." if extra else ""
+    return f"Reading {kind}:// needs a package that is not installed ({error}).{advice}"
+
+
 def _environment(kind: str) -> dict[str, Any]:
     if kind != "s3":
         return {}
-    from clew.connectors.options import environment_endpoint
-
     endpoint = environment_endpoint()
     return {"endpoint_url": endpoint} if endpoint else {}

@@ -44,7 +44,7 @@ _FOLDER_GROUPS = (
 )
 DEFAULT_FOLDERS = frozenset(" ".join(_FOLDER_GROUPS).split()) | {"System Volume Information"}
 #: Folders of these names are left out when they hold the marker file.
-MARKED_FOLDERS = {name: "pyvenv.cfg" for name in ("venv", "env", "ENV", "virtualenv", ".virtualenv", ".env")}
+MARKED_FOLDERS = dict.fromkeys(("venv", "env", "ENV", "virtualenv", ".virtualenv", ".env"), "pyvenv.cfg")
 _DEFAULT_FILE_NAMES = frozenset({".DS_Store", "Thumbs.db", "ehthumbs.db", "desktop.ini", "Icon\r"})
 _DEFAULT_FILE_ENDINGS = ("~", ".swp", ".swo", ".pyc", ".crdownload", ".part")
 _DEFAULT_FILE_BEGINNINGS = ("._", "~$", ".~lock.", ".nfs", ".fuse_hidden")
