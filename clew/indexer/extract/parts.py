@@ -1,0 +1,43 @@
+"""Writes one long text as parts of bounded size, so that memory does not grow with the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from clew.errors import OutputLimitError
+from clew.indexer.extract.document import Document, Source
+from clew.indexer.extract.text_builder import TextBuilder
+
+
+class PartWriter:
+    """Hands out a `TextBuilder`; `take` gives what it holds as a part and begins the next one.
+
+    Cut only between blocks, and set the location again afterwards: a part knows nothing of the one before it.
+    `text_builder.join_parts` turns the parts into one document.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._written = 0  # code points in parts that were taken
+        self.builder = TextBuilder()
+        self.title: str | None = None
+        self.meta: Mapping[str, str | tuple[str, ...]] = {}
+        self.language: str | None = None
+
+    @property
+    def full(self) -> bool:
+        """Whether the part has reached its size. Raises OutputLimitError when the whole text is too long."""
+        position = self.builder.position
+        limits = self._source.limits
+        if self._written + position > limits.text:
+            raise OutputLimitError(
+                f"{self._source.path} holds more than {limits.text:,} characters; split it, or raise the limit"
+            )
+        return position >= limits.part
+
+    def take(self) -> Document:
+        """The part written so far."""
+        document = self.builder.finish(title=self.title, meta=self.meta, language=self.language)
+        self._written += len(document.text)
+        self.builder = TextBuilder()
+        return document
