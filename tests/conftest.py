@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers import FaultProxy, S3Server, fault_proxy, moto_server, seaweed_server, weed_binary
+# Before anything imports it: its asserts then say what they compared.
+pytest.register_assert_rewrite("clew.testing.connectors")
+
+from tests.servers import FaultProxy, S3Server, fault_proxy, moto_server, seaweed_server, weed_binary  # noqa: E402
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
 # Credentials and endpoints of whoever runs the tests must not leak into them.

@@ -16,7 +16,7 @@ from typing import Any
 from clew.connectors.entry import Entry
 from clew.connectors.options import boto3_options, environment_endpoint
 from clew.connectors.retries import advice, error_code, http_status, reason, retry
-from clew.errors import StorageError
+from clew.errors import MissingPartError, StorageError
 
 _clients: dict[tuple[int, str], Any] = {}
 _lock = threading.Lock()
@@ -48,6 +48,10 @@ def client(options: Mapping[str, Any], service: str = "s3") -> Any:
 
                 session, arguments = boto3_options(options, service)
                 found = boto3.session.Session(**session).client(service, **arguments)
+            except ImportError as error:
+                raise MissingPartError(
+                    f"S3 needs the package boto3, which is not installed ({error}). Install it: pip install 'clew[s3]'."
+                ) from error
             except Exception as error:
                 raise StorageError(
                     f"No connection to {service} can be set up: {reason(error)}. {advice(error)}"
