@@ -259,6 +259,9 @@ def _relative(search: _Search, written: str, href: str, fragment: str | None) ->
     if target is None and stem is not None:
         pretty = _pretty_stem(search.source, bare)
         target = None if pretty is None else search.stems((pretty,))
+    if target is None and stem is not None and "/" in bare.strip("/") and ".." not in bare:
+        normal = _normal(_segments(bare))  # the leading '/' forgotten
+        target = None if normal is None else search.stems(dict.fromkeys(_rooted(search, normal)))
     return search.lost("dangling", fragment) if target is None else search.found(target, fragment)
 
 

@@ -1,9 +1,9 @@
 """What a collection's links tell of the web site it is the source of: site roots and its own base URLs.
 
 A site path `/docs/x` and a file `content/en/docs/x.md` that end alike vote for one root: the prefix left over of the
-path, and the folder left over of the file. A root is believed when at least five links in three files vote for it
-and it explains a good part of all links that begin with its prefix (or of those in the files of its own folder: a
-translation). So no single file can make or break one.
+path, and the folder left over of the file. A root is believed when at least five links in three files vote for it and
+it explains a good part of all links that begin with its prefix; a translation's folder, when it explains a tenth of
+the links in its own files. So no single file can make or break one.
 """
 
 from __future__ import annotations
@@ -23,9 +23,13 @@ _Root = tuple[str, str]  # (prefix, folder), without slashes at their ends
 _SAMPLE = 20_000  # hrefs; a vote costs about 20 µs
 _LINKS = 5
 _FILES = 3
-_SHARE = 0.3  # of the links that a site root could explain
-_OWN_SHARE = 0.5  # of the links to a host below a base URL
 _COMMON = 64  # names that more files share tell nothing
+# Of the links that a root could explain: the share that makes it believed. Kubernetes' documentation, with ten years
+# of moved pages, has .66; chance coincidences of one segment (`/windows/win32/midl/id` and `attributes/id.md`) reach .5.
+_SHARE = 0.3
+_SHALLOW_SHARE = 0.7  # where most votes agree in their last segment alone
+_TRANSLATED_SHARE = 0.1
+_OWN_SHARE = 0.4  # of the links to a host below a base URL
 
 
 def learn_site(links: Iterable[Evidence], paths: Paths) -> SiteSettings:
@@ -46,9 +50,15 @@ def learn_roots(absolute_hrefs: Iterable[Evidence], paths: Paths) -> tuple[SiteR
 
     The result does not depend on the order of the pairs. Of many, a fixed pseudo-random 20,000 vote.
     """
-    votes = _poll(((source, href) for source, href in _sample(absolute_hrefs)), paths)
-    roots = [root for root in votes.ranking() if votes.believed(root, _SHARE)]
-    return tuple(SiteRoot(prefix=_slashed(prefix), folder=f"{folder}/" if folder else "") for prefix, folder in roots)
+    votes = _poll(_sample(absolute_hrefs), paths)
+    ranking = votes.ranking()
+    main = [root for root in ranking if votes.believed(root, _SHARE)]
+    prefixes = {prefix for prefix, _ in main}
+    roots = [root for root in ranking if root in main or (root[0] in prefixes and votes.translates(root))]
+    return tuple(
+        SiteRoot(prefix=f"/{prefix}/" if prefix else "/", folder=f"{folder}/" if folder else "")
+        for prefix, folder in roots
+    )
 
 
 def learn_base_urls(urls: Iterable[Evidence], paths: Paths, roots: Sequence[SiteRoot] = ()) -> tuple[str, ...]:
@@ -65,7 +75,7 @@ def learn_base_urls(urls: Iterable[Evidence], paths: Paths, roots: Sequence[Site
         votes = _poll(hosts[host], paths)
         for prefix, folder in votes.ranking():
             bases = [base for root in known if (base := _base(prefix, folder, root)) is not None]
-            if bases and votes.believed((prefix, folder), _OWN_SHARE, scoped=False):
+            if bases and votes.believed((prefix, folder), _OWN_SHARE):
                 found.append((-len(votes.links[prefix, folder]), "/".join(part for part in (host, min(bases)) if part)))
                 break
     return tuple(f"https://{base}" for _, base in sorted(found))
@@ -84,29 +94,33 @@ def _base(prefix: str, folder: str, root: _Root) -> str | None:
 
 @dataclass(slots=True)
 class _Votes:
-    """Which links vote for which root."""
+    """Which links vote for which root, and how many segments of path and file agree."""
 
-    links: dict[_Root, set[Evidence]] = field(default_factory=lambda: defaultdict(set))
+    links: dict[_Root, dict[Evidence, int]] = field(default_factory=lambda: defaultdict(dict))
     all_links: set[Evidence] = field(default_factory=set)
 
     def ranking(self) -> list[_Root]:
         """Roots, most votes first; ties by name."""
         return sorted(self.links, key=lambda root: (-len(self.links[root]), root))
 
-    def believed(self, root: _Root, share: float, *, scoped: bool = True) -> bool:
+    def believed(self, root: _Root, share: float) -> bool:
         """Whether enough links in enough files vote for a root, of those that it could explain."""
         votes = self.links[root]
         if not _enough(votes):
             return False
-        prefix, folder = root
-        could = [link for link in self.all_links if _under(prefix, link[1])]
-        if len(votes) >= share * len(could):
-            return True
-        if not scoped or not folder:
-            return False
-        inside = [link for link in votes if link[0].startswith(folder + "/")]
-        could_inside = sum(link[0].startswith(folder + "/") for link in could)
-        return _enough(inside) and len(inside) >= share * could_inside
+        if sum(depth > 1 for depth in votes.values()) * 2 < len(votes):
+            if all(root):
+                return False  # one folder's names alone do not make it another's
+            share = max(share, _SHALLOW_SHARE)
+        return len(votes) >= share * sum(_under(root[0], path) for _, path in self.all_links)
+
+    def translates(self, root: _Root) -> bool:
+        """Whether files in the root's folder link below it: a second language, which many links of the first, whose
+        pages are not translated, do not reach."""
+        folder = root[1] + "/"
+        votes = [link for link, depth in self.links[root].items() if depth > 1 and link[0].startswith(folder)]
+        could = sum(source.startswith(folder) and _under(root[0], path) for source, path in self.all_links)
+        return root[1] != "" and _enough(votes) and len(votes) >= _TRANSLATED_SHARE * could
 
 
 def _enough(votes: Iterable[Evidence]) -> bool:
@@ -124,13 +138,13 @@ def _poll(links: Iterable[Evidence], paths: Paths) -> _Votes:
         if link in votes.all_links:
             continue
         votes.all_links.add(link)
-        for root in _roots_of(segments, paths):
-            votes.links[root].add(link)
+        for root, depth in _roots_of(segments, paths):
+            votes.links[root][link] = depth
     return votes
 
 
-def _roots_of(segments: Sequence[str], paths: Paths) -> list[_Root]:
-    """The roots under which these segments name a file: those that leave least over."""
+def _roots_of(segments: Sequence[str], paths: Paths) -> list[tuple[_Root, int]]:
+    """The roots under which these segments name a file, those that leave least over, and how many segments agree."""
     wanted = [fold(segment) for segment in segments]
     best: list[_Root] = []
     longest = 0
@@ -148,7 +162,7 @@ def _roots_of(segments: Sequence[str], paths: Paths) -> list[_Root]:
             if shared > longest:
                 best, longest = [], shared
             best.append(("/".join(segments[:-shared]), "/".join(page[:-shared])))
-    return list(dict.fromkeys(best))
+    return [(root, longest) for root in dict.fromkeys(best)]
 
 
 def _segments(href: str) -> list[str]:
@@ -169,10 +183,6 @@ _ASSETS = frozenset(
 
 def _under(prefix: str, path: str) -> bool:
     return not prefix or path.startswith(prefix + "/")
-
-
-def _slashed(prefix: str) -> str:
-    return f"/{prefix}/" if prefix else "/"
 
 
 def _sample(links: Iterable[Evidence]) -> list[Evidence]:
