@@ -24,7 +24,7 @@ from clew.query.predicates import Compared, Exactly, RangeTest, Test, TextTest
 TAG_KEYS = ("tags", "tag", "keywords", "categories", "labels")
 #: Fields of text: where they lie.
 _FILE_TEXTS = {"owner": "owner", "state": "state", "reason": "reason", "encoding": "encoding", "media": "media_type"}
-_QUANTITIES = {"size": "size", "chunks": "chunk_count", "links": "link_count", "records": "records"}
+_QUANTITIES = {"size": "size", "chunks": "chunk_count", "records": "records"}
 _TIMES = {"modified": "mtime_ns", "indexed": "indexed_ns"}
 TEXT_FIELDS = ("path", "dir", "name", "ext", "type", "lang", "title", "record", "tag", *_FILE_TEXTS)
 QUANTITY_FIELDS = tuple(_QUANTITIES)

@@ -48,7 +48,7 @@ _MAX_DEPTH = 50  # parentheses in parentheses
 _MAX_CONDITIONS = 500  # each is a pass over the documents
 _MAX_WILDCARDS = 40  # in one pattern
 _OPERATORS = ("!=", ">=", "<=", ":", "=", ">", "<")
-_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*(?:([kmgtp])(i?)b?|b|bytes)?", re.IGNORECASE | re.ASCII)
+_SIZE = re.compile(r"(\d{1,19}(?:\.\d{1,6})?)\s*(?:([kmgtp])(i?)b?|b|bytes)?", re.IGNORECASE | re.ASCII)
 _NUMBER = re.compile(r"[-+]?(?:\d{1,30}\.?\d{0,30}|\.\d{1,30})(?:[eE][-+]?\d{1,3})?", re.ASCII)
 _MAX_QUANTITY = 1 << 62
 
@@ -180,8 +180,8 @@ class _Parser:
         tests: list[Test] = []
         while True:
             own = operator
-            if operator == ":" and (found := self.operator()) is not None:
-                if found in ("!=", ":"):
+            if operator == ":" and not self.text.startswith(":", self.at) and (found := self.operator()) is not None:
+                if found == "!=":
                     raise self.error("write -field:value for not", self.at - len(found))
                 own = found
             tests.append(self.test(field, own, self.word()))
