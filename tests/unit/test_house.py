@@ -90,7 +90,8 @@ def test_every_recipe_that_is_named_exists() -> None:
     named = {
         (str(path.relative_to(HOUSE)), recipe)
         for path in _documents()
-        for recipe in re.findall(r"(?:^|[`&] ?)make ([a-z][a-z-]+)", path.read_text("utf-8"), re.MULTILINE)
+        for words in re.findall(r"(?:^[ \t]+|`)make ([a-z-]+(?: [a-z-]+)*)", path.read_text("utf-8"), re.MULTILINE)
+        for recipe in words.split()
     }
     assert ("README.md", "demo") in named
     assert ("README.md", "test") in named
