@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from clew.indexer.extract import front_matter, shortcodes
+from clew.indexer.extract.bare_urls import split_urls as split_urls  # for those who render e-mails
 from clew.indexer.extract.document import BlockKind, Document, Extraction, Kind, LinkKind, Source
 from clew.indexer.extract.encoding import open_text
 from clew.indexer.extract.front_matter import NOTHING, FrontMatter
@@ -123,37 +124,6 @@ _NOT_IN_SLUG = re.compile(
     "\u0981-\u0983\u09bc-\u09cd\u0a3c-\u0a4d\u0b3c-\u0b4d\u0bbe-\u0bcd\u0c3e-\u0c4d\u0cbc-\u0ccd\u0d3e-\u0d4d"
     "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u3099\u309a]"
 )
-
-# GFM's extended autolinks; what may not end one is cut off by `_trimmed_url`.
-_URL = re.compile(
-    r"(?:(?<![\w/@])https?://|(?<![\w/.:@-])www\.)[^\s<>\"\u201c\u201d\u3001\u3002\uff0c]+", re.IGNORECASE
-)
-
-
-def split_urls(text: str) -> Iterator[tuple[str, str]]:
-    """Text cut at bare URLs: pairs of (run, href), href '' where the run is no URL."""
-    at = 0
-    for found in _URL.finditer(text):
-        url = trimmed_url(found[0])
-        if len(url) < 8 or ("." not in url[4:] and "localhost" not in url):
-            continue
-        if found.start() > at:
-            yield text[at : found.start()], ""
-        yield url, url if "://" in url[:8] else f"https://{url}"
-        at = found.start() + len(url)
-    if at < len(text):
-        yield text[at:], ""
-
-
-def trimmed_url(url: str) -> str:
-    """A bare URL without the punctuation that belongs to the sentence around it."""
-    while url and (
-        url[-1] in "?!.,:;*_~'\"`|\\}>"
-        or (url[-1] == ")" and url.count("(") < url.count(")"))
-        or (url[-1] == "]" and url.count("[") < url.count("]"))
-    ):
-        url = url[:-1]
-    return url
 
 
 def render(
@@ -305,6 +275,9 @@ def render_into(
                 builder.open_block(BlockKind.HEADING, line, level=int(value["level"][1]))
                 fresh_item = False
                 heading = value
+                if value["attrs"]:
+                    brace = data.rfind(b"{", start, span["end"])
+                    heading["spaced"] = data[brace - 1 : brace].isspace()
             elif name == "List":
                 lists += 1
             elif name == "BlockQuote":
@@ -383,6 +356,8 @@ def _end_heading(builder: TextBuilder, heading: dict[str, Any], slugs: Slugs | N
     attributes = heading["attrs"]
     if attributes and not heading["id"] and not heading["classes"]:
         # `## GET /users/{id}`: braces at the end of a heading that name nothing are part of its text
+        if heading["spaced"]:
+            builder.text(" ")
         builder.text("{" + " ".join(k if v is None else f"{k}={v}" for k, v in attributes) + "}")
     text = builder.close_block()
     if slugs is not None:
