@@ -53,9 +53,7 @@ def _parts(source: Source) -> Iterator[Document]:
         part = main_part(archive, "word/document.xml")
         related = relationships(archive, part)
         styles = _read_styles(archive, related)
-        notes = {
-            note_kind: _read_notes(archive, related, note_kind, styles) for note_kind in ("footnotes", "endnotes")
-        }
+        notes = {note_kind: _read_notes(archive, related, note_kind, styles) for note_kind in ("footnotes", "endnotes")}
         known = properties(archive)
         writer = PartWriter(source)
         writer.title, writer.meta, writer.language = known.title, known.meta, known.language

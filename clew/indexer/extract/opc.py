@@ -155,6 +155,8 @@ def properties(archive: Archive) -> Properties:
     language = found.pop("language", "")
     result.language = language if _LANGUAGE.fullmatch(language) else None
     if keywords := found.pop("keywords", ""):
-        result.meta["keywords"] = tuple(dict.fromkeys(word for part in re.split("[,;]", keywords) if (word := part.strip())))
+        result.meta["keywords"] = tuple(
+            dict.fromkeys(word for part in re.split("[,;]", keywords) if (word := part.strip()))
+        )
     result.meta.update(found)
     return result

@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 from urllib.parse import quote
 
@@ -517,7 +518,7 @@ def _paragraph_starts(lines: list[_Line], text: str) -> set[int]:
         return set()
     leadings = Counter(
         round((before.bottom - line.bottom) * 2) / 2
-        for before, line in zip(lines, lines[1:], strict=False)
+        for before, line in pairwise(lines)
         if 0.3 * line.height < before.bottom - line.bottom < 2.5 * line.height
     )
     leading = min(leadings, key=lambda step: (-leadings[step], step)) if leadings else 0.0
@@ -526,9 +527,7 @@ def _paragraph_starts(lines: list[_Line], text: str) -> set[int]:
     for at in range(1, len(lines)):
         before, line = lines[at - 1], lines[at]
         if before.heading or line.heading:
-            if line.heading != before.heading:
-                starts.add(at)
-            elif before.bottom - line.bottom > 2.2 * line.height:
+            if line.heading != before.heading or before.bottom - line.bottom > 2.2 * line.height:
                 starts.add(at)
             continue
         if text[before.end - 1] == _HYPHEN:

@@ -55,9 +55,7 @@ class Recording:
         self._calls: list[Callable[[Writer], object]] = []
         self.has_text = False
 
-    def open_block(
-        self, kind: BlockKind = BlockKind.PARAGRAPH, line: int | None = None, *, level: int = 0
-    ) -> None:
+    def open_block(self, kind: BlockKind = BlockKind.PARAGRAPH, line: int | None = None, *, level: int = 0) -> None:
         """See TextBuilder."""
         self._calls.append(lambda writer: writer.open_block(kind, line, level=level))
 

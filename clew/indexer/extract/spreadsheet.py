@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from urllib.parse import quote
 
 from clew.errors import BrokenFileError
 from clew.indexer.extract.archive import Archive
@@ -23,7 +24,9 @@ from clew.indexer.extract.xml_stream import XmlHandler, parse, parse_all
 
 _MAX_REPEAT = 16  # how often a repeated cell is written
 _MAX_CELL = 1 << 20  # characters of one cell; Excel stops at 32,767
-_HYPERLINK = re.compile(r'\s*=?(?:of:=)?\s*(?:_xlfn\.)?HYPERLINK\(\s*"((?:[^"]|"")*)"', re.IGNORECASE)
+_HYPERLINK = re.compile(
+    r'\s*(?:of:)?=?\s*(?:_xlfn\.)?HYPERLINK\(\s*"((?:[^"]|"")*)"(?:\s*[,;]\s*"((?:[^"]|"")*)")?', re.IGNORECASE
+)
 _SHEET = re.compile(r"#?\$?(?:'((?:[^']|'')+)'|([^'!]+))!")
 _ODS_SHEET = re.compile(r"#\$?(?:'((?:[^']|'')+)'|([^'.]+))(?:\.\$?[A-Za-z]{1,3}\$?\d+(?::.*)?)?\Z")
 _DATE_CODES = frozenset((14, 15, 16, 17, 22, *range(27, 32), 36, *range(50, 59)))
@@ -47,6 +50,11 @@ def _begin_sheet(writer: PartWriter, name: str) -> None:
     builder.open_block(BlockKind.HEADING, level=1)
     builder.text(name)
     builder.close_block()
+
+
+def sheet_href(name: str) -> str:
+    """The address of a sheet inside its own file."""
+    return "#sheet=" + quote(name, safe="/:@!$&'()*+,;=~")
 
 
 def _next_part(writer: PartWriter, name: str) -> Document:
@@ -234,7 +242,7 @@ def _internal(location: str) -> str:
     match = _SHEET.match(location)
     if match is None:
         return "#" + location.lstrip("#")
-    return "#sheet=" + (match[1].replace("''", "'") if match[1] else match[2])
+    return sheet_href(match[1].replace("''", "'") if match[1] else match[2])
 
 
 class _Rows(XmlHandler):
@@ -321,7 +329,9 @@ class _Rows(XmlHandler):
         href = self._links.get(self._cell, "") if self._links else ""
         if self._formula and not href:
             match = _HYPERLINK.match("".join(self._formula)[:4096])
-            href = _formula_href(match[1]) if match else ""
+            if match:
+                href = _formula_href(match[1])
+                text = text or (match[2] or match[1]).replace('""', '"')  # never calculated
         self._value.clear()
         self._formula.clear()
         if not text:
@@ -525,4 +535,4 @@ def _ods_href(href: str) -> str:
     if not href.startswith("#"):
         return package_href(href)
     match = _ODS_SHEET.match(href)
-    return href if match is None else "#sheet=" + (match[1].replace("''", "'") if match[1] else match[2])
+    return href if match is None else sheet_href(match[1].replace("''", "'") if match[1] else match[2])
