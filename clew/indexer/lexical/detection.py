@@ -8,6 +8,7 @@ they decide nearly all prose, so a small index of it never loads the model (`ben
 from __future__ import annotations
 
 import re
+from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -139,7 +140,7 @@ def _script(sample: str, letters: int) -> str | None:
     letter does, so they count twice; Japanese is known by its kana, whatever the share of Han.
     """
     counts = {name: len(pattern.findall(sample)) for name, pattern in _SCRIPTS}
-    if counts["kana"] and counts["kana"] * 10 >= counts["han"]:
+    if counts["kana"] and counts["kana"] * 20 >= counts["han"]:
         counts["kana"] += counts["han"]
         counts["han"] = 0
     for name in ("han", "kana", "hangul"):
@@ -171,10 +172,16 @@ def _by_model(sample: str, script: str | None) -> str | None:
 
 @cache
 def _model(script: Script | None) -> LanguageIdentifier:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
+    """py3langid, choosing among the known languages of one script."""
     wanted = Script.LATIN if script is None else script
-    model = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    model = copy(_loaded())
     labels = set(model.labels)
     model.set_languages([code for code, language in LANGUAGES.items() if language.script is wanted and code in labels])
     return model
+
+
+@cache
+def _loaded() -> LanguageIdentifier:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

@@ -62,6 +62,11 @@ class PostingsBuilder:
         self._rows = 0
         self._parts: list[tuple[NDArray[np.int64], NDArray[np.uint32]]] = []  # (term id << 32 | row, tf)
 
+    @property
+    def terms(self) -> int:
+        """Distinct terms so far."""
+        return len(self._ids)
+
     def add(self, joined: Sequence[str]) -> None:
         """Add chunks, each a string of tokens joined by single spaces."""
         filled = [row for row, tokens in enumerate(joined) if tokens]

@@ -15,7 +15,7 @@ import tempfile
 import uuid
 import zipfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -32,7 +32,12 @@ from clew.indexer.lexical.postings import PostingsBuilder, write_postings
 SEGMENT_FORMAT = 1
 
 MAX_DOCUMENTS = 1 << 15  # chunks after which a segment should be finished
-MAX_TEXT = 64 << 20  # characters of tokens, likewise: about 110 MB in the writer, 16 bytes a posting beside it
+MAX_TEXT = 64 << 20  # characters of tokens, likewise
+MAX_TERMS = (
+    1 << 20
+)  # distinct ones, likewise. Prose never gets there; hexadecimal dumps took 2.3 GB for 64 MB without it
+
+BATCH = 1024  # chunks that `build_segments` adds at a time
 
 #: What tantivy may hold before it starts a second inner segment. Address space, not memory, until it is used.
 HEAP = 256 << 20
@@ -117,7 +122,7 @@ class SegmentBuilder:
     @property
     def full(self) -> bool:
         """Whether the segment should be finished; adding more is allowed and costs memory."""
-        return self.documents >= MAX_DOCUMENTS or self.text >= MAX_TEXT
+        return self.documents >= MAX_DOCUMENTS or self.text >= MAX_TEXT or self._postings.terms >= MAX_TERMS
 
     def add(
         self,
@@ -209,6 +214,32 @@ class SegmentBuilder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def build_segments(
+    directory: Path,
+    *,
+    chunk_keys: NDArray[np.int64],
+    titles: Sequence[str],
+    bodies: Sequence[str],
+    idents: Sequence[str],
+    languages: Sequence[str],
+) -> Iterator[SegmentFile]:
+    """As many segments as the chunks need: nearly always one; more where they would not fit in memory (about 0.5 GB)."""
+    start = 0
+    while start < len(chunk_keys):
+        with SegmentBuilder(directory) as builder:
+            while start < len(chunk_keys) and not builder.full:
+                part = slice(start, start + BATCH)
+                builder.add(
+                    chunk_keys=chunk_keys[part],
+                    titles=titles[part],
+                    bodies=bodies[part],
+                    idents=idents[part],
+                    languages=languages[part],
+                )
+                start += BATCH
+            yield builder.finish()
 
 
 def file_id(path: Path) -> str:
