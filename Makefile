@@ -39,7 +39,7 @@ demo: $(READY)  ## index the example collection and search it
 
 .PHONY: test
 test: $(READY)  ## everything that is not slow
-	@$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow"
+	@$(PYTEST) -n $(WORKERS) --dist loadgroup -m "not slow"
 
 .PHONY: test-hostile
 test-hostile: $(READY)  ## broken, huge, cyclic and bombed input alone
