@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from itertools import pairwise
+from typing import Any, Protocol
 from urllib.parse import unquote
 
 import numpy as np
@@ -31,11 +32,16 @@ DOCUMENT_EXTENSIONS = (*MARKDOWN, *HTML, "rst", "adoc", "asciidoc", "asc", "org"
 INDEX_NAMES = ("index", "_index", "readme")
 
 _EXTENSIONS = frozenset(DOCUMENT_EXTENSIONS)
-_DATED = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})-(.+)")
-_ISO_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?!\d)")
+_DATED = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})-(.+)", re.ASCII)
+_ISO_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?!\d)", re.ASCII)
 _NOT_SLUG = re.compile(r"[^\w.-]+")
 _LOOSE = re.compile(r"[\s_-]+")
-_BATCH = 1 << 16
+_BATCH = 1 << 17  # paths whose keys are made at once
+# The same as `_LOOSE`, `split_name` and `page_of`, for ASCII and RE2.
+_LOOSE_ASCII = r"[\t-\r\x1c-\x20_-]+"
+_EXTENSION_ASCII = rf"([^/])\.(?:{'|'.join(DOCUMENT_EXTENSIONS)})$"
+_FOLDERS_ASCII = r"^(?s:.*)/"
+_INDEX_ASCII = rf"(^|/)(?:{'|'.join(INDEX_NAMES)})$"
 
 
 class Paths(Protocol):
@@ -94,11 +100,11 @@ def decode_path(path: bytes) -> str:
 
 def page_of(path: str) -> tuple[str, str, str]:
     """(page, index name or "", extension) of a path, case kept: `a/Index.md` → (`a`, `Index`, `md`)."""
-    folder, _, name = path.rpartition("/")
+    folder, slash, name = path.rpartition("/")
     stem, extension = split_name(name)
     if stem.lower() in INDEX_NAMES:
         return folder, stem, extension
-    return (f"{folder}/{stem}" if folder else stem), "", extension
+    return f"{folder}{slash}{stem}", "", extension
 
 
 def split_name(name: str) -> tuple[str, str]:
@@ -237,35 +243,27 @@ class PathIndex:
         size = len(self._texts)
         numbers = np.arange(size, dtype=np.int64) if ids is None else np.asarray(ids, dtype=np.int64)
         self._ids = numbers if order is None else numbers[order]
-        pages = np.empty(size, dtype=np.uint64)
-        names: list[int] = []
-        name_rows: list[int] = []
-        for row, path in enumerate(self._texts):
-            pages[row] = probe_hash(page_key(path))
-            for key in name_keys(path):
-                names.append(probe_hash(key))
-                name_rows.append(row)
-        self._pages = _Table(pages, None)
-        self._names = _Table(np.array(names, dtype=np.uint64), np.array(name_rows, dtype=np.int64))
+        pages: list[NDArray[np.uint64]] = []
+        names: list[NDArray[np.uint64]] = []
+        name_rows: list[NDArray[np.int64]] = []
+        for start in range(0, size, _BATCH):
+            batch, columns = _batch_keys(self._texts.slice(start, min(start + _BATCH, size)))
+            pages.append(batch)
+            for keys, rows in columns:
+                names.append(_hashes(keys))
+                name_rows.append(rows + start)
+        self._pages = _Table(_joined(pages, np.uint64), None)
+        self._names = _Table(_joined(names, np.uint64), _joined(name_rows, np.int64))
         self._urls = self._url_table(urls, order)
 
     def _url_table(
         self, urls: Sequence[Sequence[str]] | pa.Array | pa.ChunkedArray | None, order: NDArray[np.int64] | None
     ) -> _Table:
         """Addresses are compared by their hashes alone: two of ten million meet with a chance of 3e-6."""
-        if urls is None:
-            declared: Sequence[Sequence[str]] | None = None
-        elif isinstance(urls, pa.Array | pa.ChunkedArray):
-            declared = urls.to_pylist()
-        else:
-            declared = urls
         hashes: list[int] = []
         rows: list[int] = []
-        for row, path in enumerate(self._texts):
-            own = () if declared is None else declared[row if order is None else int(order[row])] or ()
-            if not own and _DATED.search(path) is None:
-                continue
-            for key in url_keys(path, own):
+        for row, own in sorted((dict.fromkeys(self._texts.dated(), ()) | _declared(urls, order)).items()):
+            for key in url_keys(self._texts[row], own):
                 hashes.append(probe_hash(key))
                 rows.append(row)
         return _Table(np.array(hashes, dtype=np.uint64), np.array(rows, dtype=np.int64))
@@ -364,13 +362,18 @@ def _closest(paths: Sequence[str], folder: str) -> list[str]:
     return found
 
 
-class _Texts(Sequence[str]):
+class _Texts:
     """Strings in one buffer, as Arrow lays them out."""
 
-    def __init__(self, data: memoryview, offsets: NDArray[np.int64]) -> None:
-        self._data = data
-        self._offsets = memoryview(offsets)
-        self._size = len(offsets) - 1
+    def __init__(self, array: pa.LargeBinaryArray) -> None:
+        self._array = array
+        _, offsets, data = array.buffers()
+        self._data = memoryview(data if data is not None else b"")
+        self._offsets = (
+            np.frombuffer(offsets, dtype=np.int64)[array.offset : array.offset + len(array) + 1].data
+            if len(array)
+            else np.zeros(1, dtype=np.int64).data
+        )
 
     @classmethod
     def in_order(cls, paths: Sequence[str] | pa.Array | pa.ChunkedArray) -> tuple[NDArray[np.int64] | None, _Texts]:
@@ -379,35 +382,133 @@ class _Texts(Sequence[str]):
 
         if isinstance(paths, pa.Array | pa.ChunkedArray):
             column = paths.cast(pa.large_binary())
+            chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+            array = pa.concat_arrays(chunks) if chunks else pa.array([], pa.large_binary())
         else:
-            column = pa.array([encode_path(path) for path in paths], pa.large_binary())
-        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        if isinstance(array, pa.ChunkedArray):  # combine_chunks of nothing
-            array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], pa.large_binary())
-        order: NDArray[np.int64] | None = None
-        if len(array) > 1 and not pc.all(pc.less(array[:-1], array[1:])).as_py():
-            indices = pc.sort_indices(array)
-            order = indices.to_numpy(zero_copy_only=False).astype(np.int64)
-            array = array.take(indices)
-        _, offset_buffer, data = array.buffers()
-        offsets = np.frombuffer(offset_buffer, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
-        if not len(array):
-            offsets = np.zeros(1, dtype=np.int64)
-        return order, cls(memoryview(data) if data is not None else memoryview(b""), offsets)
+            array = pa.array([encode_path(path) for path in paths], pa.large_binary())
+        if len(array) < 2 or pc.all(pc.less(array[:-1], array[1:])).as_py():
+            return None, cls(array)
+        indices = pc.sort_indices(array)
+        return indices.to_numpy(zero_copy_only=False).astype(np.int64), cls(array.take(indices))
 
     def __len__(self) -> int:
-        return self._size
+        return len(self._array)
 
-    def __getitem__(self, row):  # type: ignore[no-untyped-def,override]
+    def __getitem__(self, row: int) -> str:
         return decode_path(self.bytes_at(row))
 
     def __iter__(self) -> Iterator[str]:
-        for row in range(self._size):
-            yield decode_path(self.bytes_at(row))
+        for row in range(len(self)):
+            yield self[row]
 
     def bytes_at(self, row: int) -> bytes:
         """The text of a row, encoded."""
         return bytes(self._data[self._offsets[row] : self._offsets[row + 1]])
+
+    def slice(self, start: int, end: int) -> pa.LargeBinaryArray:
+        """Rows as an Arrow array."""
+        return self._array.slice(start, end - start)
+
+    def dated(self) -> list[int]:
+        """Rows with a date in a name, as blogs have them."""
+        import pyarrow.compute as pc
+
+        mask = pc.match_substring_regex(self._array, r"(?:^|/)[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}-")
+        rows: list[int] = pc.indices_nonzero(mask).to_pylist()
+        return rows
+
+
+def _declared(
+    urls: Sequence[Sequence[str]] | pa.Array | pa.ChunkedArray | None, order: NDArray[np.int64] | None
+) -> dict[int, Sequence[str]]:
+    """The addresses of the rows that have any."""
+    if urls is None:
+        return {}
+    rows: NDArray[np.int64] | None = None
+    if order is not None:
+        rows = np.empty(len(order), dtype=np.int64)
+        rows[order] = np.arange(len(order))
+    if isinstance(urls, pa.Array | pa.ChunkedArray):
+        import pyarrow.compute as pc
+
+        places = pc.indices_nonzero(pc.greater(pc.list_value_length(urls), 0)).to_pylist()
+        pairs: Iterable[tuple[int, Sequence[str]]] = zip(
+            places, urls.take(pa.array(places, pa.int64())).to_pylist(), strict=True
+        )
+    else:
+        pairs = ((place, own) for place, own in enumerate(urls) if own)
+    return {place if rows is None else int(rows[place]): own for place, own in pairs}
+
+
+_Keys = tuple[pa.LargeBinaryArray, NDArray[np.int64]]  # keys, and the rows that have them
+
+
+def _batch_keys(paths: pa.LargeBinaryArray) -> tuple[NDArray[np.uint64], list[_Keys]]:
+    """The hashes of `page_key`, and `name_keys` in a few columns: by Arrow for ASCII, by Python for the rest."""
+    import pyarrow.compute as pc
+
+    rows, text = _split_ascii(paths)
+    stems = pc.replace_substring_regex(pc.ascii_lower(text), _EXTENSION_ASCII, r"\1")
+    index = pc.match_substring_regex(stems, _INDEX_ASCII)
+    keys = pc.if_else(index, pc.replace_substring_regex(stems, _INDEX_ASCII, ""), stems)
+    pages = np.empty(len(paths), dtype=np.uint64)
+    pages[rows] = _hashes(keys.cast(pa.large_binary()))
+    last = pc.replace_substring_regex(stems, _FOLDERS_ASCII, "")
+    names = [(_as_names(last), rows)]
+    folders = pc.replace_substring_regex(keys.filter(index), _FOLDERS_ASCII, "")
+    named = pc.not_equal(folders, "")
+    names.append((_as_names(folders.filter(named)), rows[_mask(index)][_mask(named)]))
+    other = pc.and_not(pc.equal(pc.binary_length(stems), pc.binary_length(text)), index)
+    dotted = pc.and_(other, pc.match_substring_regex(last, r"(?s:.)\."))
+    names.append((_as_names(pc.replace_substring_regex(last.filter(dotted), r"\.[^.]*$", "")), rows[_mask(dotted)]))
+    if len(rows) < len(paths):
+        rest = np.setdiff1d(np.arange(len(paths)), rows, assume_unique=True)
+        others = [decode_path(path) for path in paths.take(pa.array(rest)).to_pylist()]
+        pages[rest] = [probe_hash(page_key(path)) for path in others]
+        pairs = [(encode_path(key), row) for row, path in zip(rest, others, strict=True) for key in name_keys(path)]
+        names.append(
+            (
+                pa.array([key for key, _ in pairs], pa.large_binary()),
+                np.array([row for _, row in pairs], dtype=np.int64),
+            )
+        )
+    return pages, names
+
+
+def _mask(array: pa.BooleanArray) -> NDArray[np.bool_]:
+    mask: NDArray[np.bool_] = array.to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _as_names(names: pa.LargeStringArray) -> pa.LargeBinaryArray:
+    import pyarrow.compute as pc
+
+    loose = pc.ascii_trim(pc.replace_substring_regex(names, _LOOSE_ASCII, " "), " ")
+    return pc.replace_substring_regex(loose, r"^", "name:").cast(pa.large_binary())
+
+
+def _split_ascii(paths: pa.LargeBinaryArray) -> tuple[NDArray[np.int64], pa.LargeStringArray]:
+    """The rows that are ASCII, and their texts."""
+    import pyarrow.compute as pc
+
+    offsets = np.frombuffer(paths.buffers()[1], dtype=np.int64)[paths.offset : paths.offset + len(paths) + 1]
+    data = np.frombuffer(paths.buffers()[2] or b"", dtype=np.uint8)[offsets[0] : offsets[-1]]
+    if not len(data) or data.max() < 128:
+        return np.arange(len(paths)), paths.cast(pa.large_string())
+    mask = pc.invert(pc.match_substring_regex(paths, r"[^\x00-\x7f]"))
+    return np.flatnonzero(_mask(mask)), paths.filter(mask).cast(pa.large_string())
+
+
+def _hashes(texts: pa.LargeBinaryArray) -> NDArray[np.uint64]:
+    """xxh3-64 of each text."""
+    offsets = np.frombuffer(texts.buffers()[1], dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1].tolist()
+    data = memoryview(texts.buffers()[2] or b"")
+    digest = xxhash.xxh3_64_intdigest
+    return np.fromiter((digest(data[start:end]) for start, end in pairwise(offsets)), np.uint64, count=len(texts))
+
+
+def _joined(arrays: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
+    return np.concatenate([*arrays, np.empty(0, dtype)])
 
 
 class _Table:
@@ -418,13 +519,13 @@ class _Table:
         ordered = np.ascontiguousarray(hashes[order])
         numbers = order if rows is None else rows[order]
         small = np.int32 if len(hashes) < 1 << 31 else np.int64
-        self._hashes = memoryview(ordered)
-        self._rows = memoryview(np.ascontiguousarray(numbers.astype(small)))
+        self._hashes = ordered.data
+        self._rows = np.ascontiguousarray(numbers.astype(small)).data
         bits = max(1, len(hashes).bit_length())
         self._shift = 64 - bits
         edges = np.arange(1 << bits, dtype=np.uint64) << np.uint64(self._shift)
         starts = np.append(np.searchsorted(ordered, edges), len(ordered))
-        self._starts = memoryview(np.ascontiguousarray(starts.astype(small)))
+        self._starts = np.ascontiguousarray(starts.astype(small)).data
 
     def rows(self, key: int) -> list[int]:
         """Rows with this hash, rising."""
