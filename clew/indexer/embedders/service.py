@@ -123,7 +123,7 @@ class ServiceEmbedder:
             ):
                 yield batch
                 batch, size = [], 0
-            batch.append(text or " ")  # OpenAI refuses an empty input
+            batch.append(text)
             size += len(text)
         if batch:
             yield batch
@@ -170,7 +170,12 @@ class ServiceEmbedder:
 
         try:
             response = self._http().post(
-                "embeddings", json={"model": self._settings.model, "input": texts, "encoding_format": "float"}
+                "embeddings",
+                json={
+                    "model": self._settings.model,
+                    "input": [text or " " for text in texts],  # OpenAI refuses an empty one, and its whole batch
+                    "encoding_format": "float",
+                },
             )
         except httpx.TransportError as error:
             raise _Passing(f"{type(error).__name__}: {error}") from None
