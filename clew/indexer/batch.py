@@ -31,8 +31,8 @@ from clew.indexer.writer import Writer
 if TYPE_CHECKING:
     from lance.fragment import FragmentMetadata
 
-SPILL_CHARS = 64 << 20  # of text held before fragments and segments are written
-SPILL_CHUNKS = 32_768
+SPILL_CHARS = 24 << 20  # of text held before fragments and segments are written
+SPILL_CHUNKS = 16_384
 FIRST_RETRY_SECONDS = 60.0
 MOST_ATTEMPTS = 6
 NEVER_NS = (1 << 63) - 1

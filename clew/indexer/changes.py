@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-import xxhash
 
 from clew.connectors.entry import Entry
 from clew.errors import MassDeleteError
+from clew.indexer.paths import probe_hash
 
 CLOCK_GRAIN_NS = 20_000_000  # a file written within this of its reading may have changed again unseen
 MASS_DELETE_SHARE = 0.9
@@ -114,7 +114,7 @@ class KnownFiles:
     def __init__(self, table: pa.Table) -> None:
         self._table = table.combine_chunks()
         paths = self._table["path"].to_pylist()
-        hashes = np.fromiter((xxhash.xxh3_64_intdigest(path) for path in paths), dtype=np.uint64, count=len(paths))
+        hashes = np.fromiter((probe_hash(path) for path in paths), dtype=np.uint64, count=len(paths))
         self._order = np.argsort(hashes, kind="stable")
         self._hashes = hashes[self._order]
         self._columns = {name: self._table[name] for name in self._table.column_names}
@@ -124,8 +124,9 @@ class KnownFiles:
 
     def row(self, path: str) -> int | None:
         """Row of a path (its text form), or None."""
-        position = int(np.searchsorted(self._hashes, np.uint64(xxhash.xxh3_64_intdigest(path))))
-        while position < len(self._hashes) and self._hashes[position] == xxhash.xxh3_64_intdigest(path):
+        digest = np.uint64(probe_hash(path))
+        position = int(np.searchsorted(self._hashes, digest))
+        while position < len(self._hashes) and self._hashes[position] == digest:
             row = int(self._order[position])
             if self._columns["path"][row].as_py() == path:
                 return row

@@ -21,6 +21,7 @@ from clew.connectors.reading import open_stable
 from clew.errors import BrokenFileError, ClewError, ExtractionError, ObjectChangedError, TooLargeError, UnreadableFileError
 from clew.indexer.chunks import Chunk, TokenCounter, embedded_text
 from clew.indexer.extract.document import Block, Document, ExtractionLimits, Link, RecordColumns, Source
+from clew.indexer.paths import declared_urls
 from clew.indexer.schemas import DOCUMENTS, KEY_BITS, MAX_PER_FILE, chunks_schema
 from clew.indexer.settings import GenerationSettings
 
@@ -188,10 +189,11 @@ class Intake:
 def token_counter(embedder: str) -> TokenCounter:
     """Counts as this embedder does; an estimate where there is none, or where it cannot tell without a service."""
     from clew.indexer.chunking import estimate_tokens
-    from clew.indexer.embedders import open_embedder
 
     if embedder == "none" or embedder.startswith(("given", "openai")):
         return estimate_tokens
+    from clew.indexer.embedders.registry import open_embedder
+
     opened = open_embedder(embedder)
     return estimate_tokens if opened is None else opened.count_tokens
 
@@ -294,7 +296,7 @@ class _Reading:
             extraction = self._intake_extract(task, stream, entry)
             for document in extraction.documents:
                 file.documents += document.last
-                file.urls += document.urls
+                file.urls += declared_urls(document)
                 self._add_document(file, document)
                 if self._chars >= FLUSH_CHARS:
                     yield self.flush()

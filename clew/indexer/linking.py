@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from clew.indexer.extract.document import LinkKind
 from clew.indexer.intake import READ_LINKS
 from clew.indexer.links import canonical_fragment, probe_hash, resolve
-from clew.indexer.paths import PathIndex
+from clew.indexer.paths import PathIndex, waiting_keys
 from clew.indexer.schemas import LINKS
 from clew.indexer.settings import SiteSettings
 
@@ -25,29 +25,48 @@ CHUNK_COLUMNS = ["chunk_key", "file_key", "record_number", "char_start", "anchor
 class RecordIds:
     """Which document a record id names. Hashes and arrays: a record file may hold millions of rows."""
 
-    def __init__(self, documents: pa.Table) -> None:
+    def __init__(self, documents: pa.Table, path_of: Callable[[int], str], key_of: Callable[[str], int]) -> None:
         documents = documents.filter(pc.is_valid(documents["record"])).combine_chunks()
+        self._path_of, self._key_of = path_of, key_of
         self._ids = documents["record"]
         self._files = documents["file_key"].to_numpy()
         self._numbers = documents["record_number"].to_numpy()
         hashes = np.fromiter(
-            (xxhash.xxh3_64_intdigest(record) for record in self._ids.to_pylist()), np.uint64, count=len(documents)
+            (probe_hash(record) for record in self._ids.to_pylist()), np.uint64, count=len(documents)
         )
         order = np.lexsort((self._numbers, self._files, hashes))
         self._order, self._hashes = order, hashes[order]
+        self._by_place = np.lexsort((self._numbers, self._files))
+        self._places = (self._files[self._by_place].astype(np.int64) << 32) | self._numbers[self._by_place]
 
     def __len__(self) -> int:
         return len(self._hashes)
 
-    def find(self, record: str, source_file: int) -> tuple[int, int] | None:
-        """(file_key, record_number) of a record id: in the source's own file first, else the first by file."""
-        digest = np.uint64(xxhash.xxh3_64_intdigest(record))
+    def _rows(self, record: str) -> list[int]:
+        digest = np.uint64(probe_hash(record))
         low, high = np.searchsorted(self._hashes, digest), np.searchsorted(self._hashes, digest, side="right")
-        rows = [row for row in self._order[low:high].tolist() if self._ids[row].as_py() == record]
+        return [row for row in self._order[low:high].tolist() if self._ids[row].as_py() == record]
+
+    def find(self, record: str, source: str) -> tuple[str, str] | None:
+        """(path, record) of a record id: in the source's own file first, else the first by file."""
+        rows = self._rows(record)
         if not rows:
             return None
-        row = next((row for row in rows if self._files[row] == source_file), rows[0])
-        return int(self._files[row]), int(self._numbers[row])
+        own = self._key_of(source)
+        row = next((row for row in rows if self._files[row] == own), rows[0])
+        return self._path_of(int(self._files[row])), record
+
+    def number(self, file_key: int, record: str) -> int:
+        """The row number of a record that `find` found in this file."""
+        return next(int(self._numbers[row]) for row in self._rows(record) if self._files[row] == file_key)
+
+    def name(self, file_key: int, number: int) -> str | None:
+        """The id of a row; None in ordinary files."""
+        wanted = (file_key << 32) | number
+        position = int(np.searchsorted(self._places, wanted))
+        if position == len(self._places) or self._places[position] != wanted:
+            return None
+        return str(self._ids[int(self._by_place[position])].as_py())
 
 
 class Passages:
@@ -65,7 +84,7 @@ class Passages:
         names = pc.list_flatten(anchors).to_pylist()
         digests = np.fromiter(
             (
-                xxhash.xxh3_64_intdigest(name, seed=int(file) & 0xFFFFFFFF)
+                _anchor_digest(name, int(file))
                 for name, file in zip(names, self._files[owners].tolist(), strict=True)
             ),
             np.uint64,
@@ -90,7 +109,7 @@ class Passages:
 
     def at_fragment(self, file_key: int, fragment: str) -> tuple[int, int] | None:
         """(chunk_key, record_number) of the chunk that holds a fragment of a file."""
-        digest = np.uint64(xxhash.xxh3_64_intdigest(canonical_fragment(fragment), seed=file_key & 0xFFFFFFFF))
+        digest = np.uint64(_anchor_digest(canonical_fragment(fragment), file_key))
         position = int(np.searchsorted(self._digests, digest))
         while position < len(self._digests) and self._digests[position] == digest:
             owner = int(self._owners[position])
@@ -104,16 +123,12 @@ class Linker:
     """Resolves written links against everything that is indexed."""
 
     def __init__(self, files: pa.Table, documents: pa.Table, chunks: pa.Table, site: SiteSettings) -> None:
-        self.paths = PathIndex.from_columns(files["path"], files["urls"])
+        self._paths = PathIndex(files["path"], files["urls"])
         self._key_of_path = _key_by_path(files)
         self._path_of_key = _path_by_key(files)
-        self._records = RecordIds(documents)
+        self._records = RecordIds(documents, self._path_of_key, self._key_of_path)
         self._passages = Passages(chunks)
         self._site = site
-
-    @property
-    def passages(self) -> Passages:
-        return self._passages
 
     def resolve(self, links: pa.Table, tick: Callable[[int], None] = lambda _: None) -> pa.Table:
         """Resolve links (columns of READ_LINKS at least). Returns rows of the schema LINKS, unweighted."""
@@ -153,28 +168,23 @@ class Linker:
         _anchor: str,
         _context: str,
     ) -> tuple[object, ...]:
-        if len(self._records):
-            found = self._records.find(href, source_file)
-            if found is not None:
-                file_key, number = found
-                probed = [probe_hash(f"record:{href}")]
-                return None, probed, file_key, number, self._passages.first(file_key, number), None, "resolved"
         outcome = resolve(
             href,
             kind=LinkKind(kind),
             source=self._path_of_key(source_file),
-            paths=self.paths,
+            paths=self._paths,
             site=self._site,
             base_href=base_href,
+            source_record=self._records.name(source_file, source_record),
+            records=self._records if len(self._records) else None,
         )
         probed = [probe_hash(key) for key in outcome.probed]
-        if kind == LinkKind.CITATION.value:
-            probed.append(probe_hash(f"record:{href}"))
         if outcome.target is None:
             return outcome.fragment, probed, None, None, None, None, outcome.state
         file_key = self._key_of_path(outcome.target)
-        same = file_key == source_file
-        number = source_record if same else 0
+        number = source_record if file_key == source_file else 0
+        if outcome.record is not None:
+            number = self._records.number(file_key, outcome.record)
         chunk = self._passages.first(file_key, number)
         if not outcome.fragment:
             return None, probed, file_key, number, chunk, None, "resolved"
@@ -184,16 +194,20 @@ class Linker:
         return outcome.fragment, probed, file_key, number, chunk, place is not None, "resolved"
 
 
+def _anchor_digest(name: str, file_key: int) -> int:
+    return xxhash.xxh3_64_intdigest(name.encode("utf-8", "surrogatepass"), seed=file_key)
+
+
 def _key_by_path(files: pa.Table) -> Callable[[str], int]:
     paths = files["path"].to_pylist()
     keys = files["file_key"].to_numpy()
-    hashes = np.fromiter((xxhash.xxh3_64_intdigest(path) for path in paths), np.uint64, count=len(paths))
+    hashes = np.fromiter((probe_hash(path) for path in paths), np.uint64, count=len(paths))
     order = np.argsort(hashes, kind="stable")
     hashes = hashes[order]
     column = files["path"].combine_chunks()
 
     def find(path: str) -> int:
-        position = int(np.searchsorted(hashes, np.uint64(xxhash.xxh3_64_intdigest(path))))
+        position = int(np.searchsorted(hashes, np.uint64(probe_hash(path))))
         while column[int(order[position])].as_py() != path:
             position += 1
         return int(keys[order[position]])
@@ -213,11 +227,14 @@ def _path_by_key(files: pa.Table) -> Callable[[int], str]:
     return find
 
 
-def arrival_hashes(paths: Iterator[str]) -> NDArray[np.uint64]:
-    """Hashes of every key under which a link may have waited for (or hold on to) these files."""
-    from clew.indexer.links import keys_of_path
+def arrival_hashes(moved: Iterable[tuple[str, Sequence[str]]], records: Iterable[str] = ()) -> NDArray[np.uint64]:
+    """Hashes of every key under which a link may wait for, or hold on to, files that came or went.
 
-    return np.fromiter((probe_hash(key) for path in paths for key in keys_of_path(path)), dtype=np.uint64)
+    `moved`: paths with the addresses that the files declare; `records`: ids of their records.
+    """
+    keys = (key for path, urls in moved for key in waiting_keys(path, urls))
+    hashes = [probe_hash(key) for key in keys] + [probe_hash(f"record:{record}") for record in records]
+    return np.array(hashes, dtype=np.uint64)
 
 
 def waiting_for(links: pa.Table, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:

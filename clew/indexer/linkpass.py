@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ from numpy.typing import NDArray
 from clew.indexer.batch import statistics
 from clew.indexer.edges import edges_of, write_edges
 from clew.indexer.intake import READ_LINKS
-from clew.indexer.linking import CHUNK_COLUMNS, DOCUMENT_COLUMNS, FILE_COLUMNS, Linker, arrival_hashes, waiting_for
+from clew.indexer.linking import CHUNK_COLUMNS, DOCUMENT_COLUMNS, FILE_COLUMNS, Linker, waiting_for
+from clew.indexer.paths import PathIndex
 from clew.indexer.progress import Progress
 from clew.indexer.schemas import LINKS
 from clew.indexer.site import learn_site
@@ -27,24 +27,29 @@ SLICE = 200_000  # links resolved at a time
 
 
 def resolve_links(
-    writer: Writer, *, touched_files: NDArray[np.int64], moved_paths: Sequence[str], everything: bool, progress: Progress
+    writer: Writer, *, touched_files: NDArray[np.int64], arrivals: NDArray[np.uint64], everything: bool, progress: Progress
 ) -> Snapshot:
     """Resolve the links that a run affects, and publish them with their edges.
 
-    Affected are the links of `touched_files` and those to them, and all that probed one of `moved_paths` (arrived, gone,
-    renamed: with them also the addresses that documents declare). `everything`: all links, as in a first build.
+    Affected are the links of `touched_files` and those to them, and all that probed one of the keys whose hashes are
+    `arrivals` (of files that came, went or were renamed). `everything`: all links, as in a first build.
     """
     table = writer.tables["links"]
     files = writer.tables["files"].read(FILE_COLUMNS)
     snapshot = writer.snapshot
     site = snapshot.site
     if everything and not site.roots:
-        site = learn_site(_site_evidence(table.read(["source_file", "href"]), files), files, site)
+        learnt = learn_site(
+            _site_evidence(table.read(["source_file", "href"]), files), PathIndex(files["path"], files["urls"])
+        )
+        site = site.model_copy(
+            update={"roots": learnt.roots, "base_urls": site.base_urls or learnt.base_urls}
+        )
     linker = Linker(
         files, writer.tables["documents"].read(DOCUMENT_COLUMNS), writer.tables["chunks"].read(CHUNK_COLUMNS), site
     )
     index = table.read_with_addresses(["link_key", "source_file", "target_file", "probed"])
-    affected = _affected(index, touched_files, moved_paths, everything)
+    affected = _affected(index, touched_files, arrivals, everything)
     addresses = index["_rowaddr"].to_numpy()[affected]
     progress.begin("Resolving links", len(addresses), "links")
     fragments: list[Any] = []
@@ -75,14 +80,14 @@ def _site_evidence(links: pa.Table, files: pa.Table) -> list[tuple[str, str]]:
 
 
 def _affected(
-    index: pa.Table, touched: NDArray[np.int64], moved_paths: Sequence[str], everything: bool
+    index: pa.Table, touched: NDArray[np.int64], arrivals: NDArray[np.uint64], everything: bool
 ) -> NDArray[np.bool_]:
     if everything:
         return np.ones(index.num_rows, dtype=bool)
     source = index["source_file"].to_numpy()
     target = index["target_file"].fill_null(-1).to_numpy()
     affected = np.isin(source, touched) | np.isin(target, touched)
-    affected |= waiting_for(index, arrival_hashes(iter(moved_paths)))
+    affected |= waiting_for(index, arrivals)
     return np.asarray(affected, dtype=bool)
 
 

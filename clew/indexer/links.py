@@ -17,7 +17,7 @@ from urllib.parse import unquote, unquote_to_bytes
 
 from clew.indexer.extract.document import LinkKind
 from clew.indexer.fragments import canonical_fragment
-from clew.indexer.macros import macro_addresses
+from clew.indexer.macros import FOREIGN, macro_addresses
 from clew.indexer.paths import (
     DOCUMENT_EXTENSIONS,
     HTML,
@@ -435,6 +435,8 @@ def _reference(search: _Search, role: str, rest: str) -> Resolution:
 
 def _macro(search: _Search, rest: str) -> Resolution:
     """The first of a macro's pages that is there, below whichever site root fits."""
+    if rest.partition(":")[0].lower() in FOREIGN:
+        return search.lost("external")
     bases = ["", *(root.prefix.strip("/") for root in _roots_for(search.source, search.site.roots))]
     for address in macro_addresses(rest):
         written, fragment = _split_fragment(address)

@@ -33,28 +33,46 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
 _DOTTED = frozenset(("domxref", "jsxref", "webextapiref"))
 
 
+#: Macros that lead out of the site.
+FOREIGN = frozenset(("rfc", "bug"))
+
+
 def macro_addresses(written: str) -> Iterator[str]:
     """Site paths (without a language) that `name:argument` may mean, best first; a fragment may follow a '#'."""
     name, _, argument = written.partition(":")
+    name = name.lower()
     argument, mark, fragment = argument.strip().partition("#")
-    folders = _FOLDERS.get(name.lower(), ())
-    for folder in folders:
-        for page in dict.fromkeys(_pages(name.lower(), argument)):
-            yield f"{folder}/{page}{mark}{fragment}"
+    for address in dict.fromkeys(_addresses(name, argument.strip().strip("/"))):
+        yield f"{address}{mark}{fragment}"
 
 
-def _pages(name: str, argument: str) -> Iterator[str]:
-    page = argument.strip().strip("/")
-    if name == "htmlelement" and len(page) == 2 and page[0] in "hH" and page[1].isdecimal():
-        yield "Heading_Elements"
-    page = page.replace(" ", "_")
-    if name in _DOTTED:
+def _addresses(name: str, argument: str) -> Iterator[str]:
+    folders = _FOLDERS.get(name, ())
+    page = argument.replace(" ", "_")
+    if name == "cssxref":
+        yield from _css_addresses(page, folders)
+    elif name in _DOTTED:
         page = page.replace("()", "").replace(".prototype.", ".")
-        if "/" not in page:
-            yield page.replace(".", "/")
-    elif name in ("cssxref", "svgelement", "htmlelement", "mathmlelement"):
-        bare = page.removeprefix("&lt;").removesuffix("&gt;").strip("<>")
-        yield bare
-        yield bare.removesuffix("()")
-        page = bare.lstrip(":@").removesuffix("()")
-    yield page
+        for folder in folders:
+            yield f"{folder}/{page if '/' in page else page.replace('.', '/')}"
+            yield f"{folder}/{page}"
+    else:
+        if name == "htmlelement" and len(page) == 2 and page[0] in "hH" and page[1].isdecimal():
+            page = "Heading_Elements"
+        for folder in folders:
+            yield f"{folder}/{page.removeprefix('&lt;').removesuffix('&gt;').strip('<>')}"
+
+
+def _css_addresses(page: str, folders: tuple[str, ...]) -> Iterator[str]:
+    """`<color>` is the data type before it is the property, `fit-content()` the function before the keyword."""
+    bare = page.removeprefix("&lt;").removesuffix("&gt;").strip("<>")
+    values = "Web/CSS/Reference/Values"
+    if bare != page:
+        yield f"{values}/{bare}_value"
+        yield f"{values}/{bare}"
+    if bare.endswith("()"):
+        yield f"{values}/{bare[:-2]}_function"
+        yield f"{values}/{bare[:-2]}"
+    for folder in folders:
+        yield f"{folder}/{bare}"
+        yield f"{folder}/{bare.removesuffix('()')}"

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from clew.connectors.entry import Entry
 from clew.connectors.listing import head, list_entries
@@ -24,10 +25,11 @@ from clew.errors import DamagedIndexError, EmbedderMismatchError, FormatVersionE
 from clew.indexer import changes as diff
 from clew.indexer.batch import Batch, path_columns, statistics
 from clew.indexer.changes import Changes, Known, KnownFiles
-from clew.indexer.embedders import open_embedder
+from clew.indexer.embedders.registry import open_embedder
 from clew.indexer.embedders.protocol import Embedder
 from clew.indexer.epochs import WriterLease
 from clew.indexer.intake import FileGroup, FileTask, Intake
+from clew.indexer.linking import arrival_hashes
 from clew.indexer.linkpass import resolve_links, weigh_links
 from clew.indexer.place import Place
 from clew.indexer.progress import Meter, Progress, Silence, peak_rss
@@ -174,18 +176,21 @@ class IndexRun:
     def run(self) -> RunOutcome:
         """All of it, in order."""
         writer = self._writer
-        is_first = not writer.tables["files"].rows
+        # Nothing is known of what an interrupted run had touched, so its links are all resolved again.
+        everything = writer.snapshot.pending.links or not writer.tables["files"].rows
         changes = self._compare()
-        moved, touched = self._forget(changes)
-        touched += self._read(changes)
-        moved += [change.entry.path for change in (*changes.added, *changes.renamed)]
-        if writer.snapshot.pending.links or moved or touched:
+        gone = self._addresses(
+            [change.known.file_key for change in (*changes.removed, *changes.renamed, *changes.changed)]
+        )
+        touched = self._forget(changes) + self._read(changes)
+        if writer.snapshot.pending.links or touched:
             with self._meter.part("write"):
+                arrivals = np.concatenate([gone, self._addresses(touched)])
                 resolve_links(
                     writer,
                     touched_files=np.array(touched, dtype=np.int64),
-                    moved_paths=self._addresses_of(moved, touched),
-                    everything=is_first or writer.snapshot.pending.links and not writer.snapshot.edges,
+                    arrivals=np.unique(arrivals),
+                    everything=everything or not writer.snapshot.edges,
                     progress=self._progress,
                 )
         if writer.generation.dimension is not None:
@@ -217,19 +222,21 @@ class IndexRun:
                 self._progress.advance(1000)
             yield entry
 
-    def _addresses_of(self, paths: Sequence[str], touched: Sequence[int]) -> list[str]:
-        """Paths as text, and the addresses that the touched files declare as their own."""
-        texts = [diff.file_text(path)[0] for path in paths]
-        if not touched:
-            return texts
-        urls = self._writer.tables["files"].read_keys("file_key", np.array(touched, dtype=np.int64), ["urls"])["urls"]
-        return texts + [f"url:{url}" for row in urls.to_pylist() for url in row]
+    def _addresses(self, file_keys: Sequence[int]) -> NDArray[np.uint64]:
+        """Hashes of all keys under which links find these files, as the tables have them now."""
+        if not file_keys:
+            return np.empty(0, dtype=np.uint64)
+        keys = np.array(file_keys, dtype=np.int64)
+        files = self._writer.tables["files"].read_keys("file_key", keys, ["path", "urls"])
+        records = self._writer.tables["documents"].read_keys("file_key", keys, ["record"])["record"].drop_null()
+        moved = zip(files["path"].to_pylist(), files["urls"].to_pylist(), strict=True)
+        return arrival_hashes(moved, records.to_pylist())
 
-    def _forget(self, changes: Changes) -> tuple[list[str], list[int]]:
-        """Delete removed files and move renamed ones: one commit of rows, nothing is read."""
+    def _forget(self, changes: Changes) -> list[int]:
+        """Delete removed files and move renamed ones: one commit of rows, nothing is read. Returns their keys."""
         writer = self._writer
         if not changes.removed and not changes.renamed:
-            return [], []
+            return []
         removed = np.array([change.known.file_key for change in changes.removed], dtype=np.int64)
         renamed = {change.known.file_key: change.entry for change in changes.renamed}
         with self._meter.part("commit"):
@@ -254,8 +261,7 @@ class IndexRun:
                 pending=writer.snapshot.pending.model_copy(update={"links": True}),
                 statistics=statistics(writer, writer.snapshot),
             )
-        paths = [change.known.path for change in (*changes.removed, *changes.renamed)]
-        return paths, sorted([*removed.tolist(), *renamed])
+        return sorted([*removed.tolist(), *renamed])
 
     def _read(self, changes: Changes) -> list[int]:
         """Read added and changed files, in batches. Returns the keys of those files."""

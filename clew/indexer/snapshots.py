@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -23,6 +24,7 @@ from clew.errors import (
     NoSuchSnapshotError,
     ObjectExistsError,
     ObjectMissingError,
+    OptionError,
     StorageError,
 )
 from clew.indexer.schemas import FORMAT_VERSION
@@ -169,6 +171,23 @@ class SnapshotLog:
         if snapshot is None:
             raise NoIndexError(f"There is no index at {self._store.place}; build one with `clew index`.")
         return snapshot
+
+    def at(self, moment: str) -> Snapshot:
+        """The snapshot in force at a moment (ISO 8601; UTC where no zone is given), by the writers' clocks."""
+        try:
+            when = datetime.fromisoformat(moment)
+        except ValueError:
+            raise OptionError(f"{moment!r} is no time; write it as 2026-11-30 or 2026-11-30T12:00.") from None
+        when = when if when.tzinfo else when.replace(tzinfo=UTC)
+        limit = int(when.timestamp() * 1e9)
+        for number in reversed(self.numbers()):
+            snapshot = self.read(number)
+            if snapshot.published_ns <= limit:
+                return snapshot
+        raise NoSuchSnapshotError(
+            f"No snapshot of {self._store.place} that is still kept was in force at {moment}; "
+            "`clew status ROOT` tells when the newest was published."
+        )
 
     def read(self, number: int) -> Snapshot:
         """The snapshot of this number."""

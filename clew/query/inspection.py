@@ -11,6 +11,12 @@ from urllib.parse import quote
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from clew.connectors.location import Root
+from clew.errors import NoSuchDocumentError, OptionError
+from clew.indexer.batch import NEVER_NS
+from clew.query import where
+from clew.query.pinned import PinnedIndex
 from clew_client.types import (
     ChunkRow,
     ErrorRow,
@@ -21,12 +27,6 @@ from clew_client.types import (
     ShownFile,
     Status,
 )
-
-from clew.connectors.location import Root
-from clew.errors import NoSuchDocumentError, OptionError
-from clew.indexer.batch import NEVER_NS
-from clew.query import where
-from clew.query.pinned import PinnedIndex
 
 LINK_COLUMNS = [
     "link_key", "source_file", "source_record", "target_file", "target_record", "href", "anchor", "fragment", "kind",
@@ -49,7 +49,11 @@ def location_of(unit: str | None, value: str | None) -> Location | None:
     if unit is None or value is None:
         return None
     number = unit in ("page", "slide", "line", "cell")
-    return Location(**{unit: int(value) if number and value.isdigit() else value}) if unit in Location.model_fields else None
+    return (
+        Location(**{unit: int(value) if number and value.isdigit() else value})
+        if unit in Location.model_fields
+        else None
+    )
 
 
 def meta_of(entries: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
@@ -230,9 +234,7 @@ class Inspector:
             return None
         if documents.num_rows > 1:
             example = documents["record"][0].as_py()
-            raise OptionError(
-                f"{path} holds {documents.num_rows} records; say which one, as in --record {example!r}."
-            )
+            raise OptionError(f"{path} holds {documents.num_rows} records; say which one, as in --record {example!r}.")
         row: dict[str, Any] = documents.to_pylist()[0]
         return row
 
@@ -300,7 +302,9 @@ class _RecordNames:
         documents = pinned.catalog.documents
         with_records = documents.filter(pc.is_valid(documents["record"]))
         self._names = with_records["record"]
-        self._keys = (with_records["file_key"].to_numpy() << 32) | with_records["record_number"].to_numpy().astype(np.int64)
+        self._keys = (with_records["file_key"].to_numpy() << 32) | with_records["record_number"].to_numpy().astype(
+            np.int64
+        )
 
     def name(self, file_key: int, number: int | None) -> str | None:
         if not len(self._keys):

@@ -68,7 +68,7 @@ class PinnedIndex:
         snapshot = place.snapshots.require(number)
         return cls(place, snapshot, place.generation(snapshot))
 
-    def _once(self, name: str, load: Callable[[], T]) -> T:
+    def once(self, name: str, load: Callable[[], T]) -> T:
         with self._lock:
             if name not in self.__dict__:
                 self.__dict__[name] = load()
@@ -80,12 +80,15 @@ class PinnedIndex:
     @property
     def catalog(self) -> Catalog:
         """All documents, in memory."""
-        return self._once("_catalog", self._load_catalog)
+        return self.once("_catalog", self._load_catalog)
 
     def _load_catalog(self) -> Catalog:
         chunks = self.chunks
         return Catalog.from_tables(
-            self.tables["files"].read(CATALOG_FILES), self.tables["documents"].read(), chunks.file_keys, chunks.record_numbers
+            self.tables["files"].read(CATALOG_FILES),
+            self.tables["documents"].read(),
+            chunks.file_keys,
+            chunks.record_numbers,
         )
 
     @property
@@ -100,7 +103,7 @@ class PinnedIndex:
 
     def path_of(self, file_key: int) -> str:
         """The path of a file."""
-        keys = self._once("_file_keys", lambda: self.files["file_key"].to_numpy())
+        keys = self.once("_file_keys", lambda: self.files["file_key"].to_numpy())
         return str(self.paths[int(np.searchsorted(keys, file_key))].as_py())
 
     # --- chunks --------------------------------------------------------------------------------
@@ -108,7 +111,7 @@ class PinnedIndex:
     @property
     def chunks(self) -> _Chunks:
         """Arrays over all live chunks."""
-        return self._once("_chunks", self._load_chunks)
+        return self.once("_chunks", self._load_chunks)
 
     @property
     def universe(self) -> Universe:
@@ -166,7 +169,7 @@ class PinnedIndex:
     @property
     def lexical(self) -> LexicalIndex:
         """All lexical segments as one index."""
-        return self._once("_lexical", self._load_lexical)
+        return self.once("_lexical", self._load_lexical)
 
     def _load_lexical(self) -> LexicalIndex:
         from clew.indexer.lexical.assembly import open_lexical
@@ -198,7 +201,7 @@ class PinnedIndex:
     @property
     def vectors(self) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """((chunks, dimension) vectors in ordinal order, which of them are filled)."""
-        return self._once("_vectors", self._load_vectors)
+        return self.once("_vectors", self._load_vectors)
 
     def _load_vectors(self) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         dimension = self.generation.dimension or 0
@@ -229,7 +232,7 @@ class PinnedIndex:
     @property
     def graph(self) -> LinkGraph:
         """The hyperlinks between chunks."""
-        return self._once("_graph", self._load_graph)
+        return self.once("_graph", self._load_graph)
 
     def _load_graph(self) -> LinkGraph:
         from clew.query.graph import LinkGraph

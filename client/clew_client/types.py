@@ -338,3 +338,48 @@ class CheckReport(_Result):
     ok: bool
     findings: tuple[Finding, ...] = ()
     checked: dict[str, int] = Field(default_factory=dict)
+
+
+class DemoSearch(_Result):
+    """One search of the demo."""
+
+    query: str
+    where: str | None = None
+    result: SearchResult
+
+
+class DemoReport(_Result):
+    """What `clew demo` did."""
+
+    root: str
+    place: str
+    index: IndexReport
+    searches: tuple[DemoSearch, ...] = ()
+
+
+class EvaluationReport(BaseModel):
+    """What `eval` measured. Metrics are means over questions; by document, best passage counts, linear gain."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, serialize_by_alias=True)
+
+    queries: int
+    ndcg_at_10: float = Field(alias="ndcg@10")
+    mrr_at_10: float = Field(alias="mrr@10")
+    recall_at_5: float = Field(alias="recall@5")
+    recall_at_10: float = Field(alias="recall@10")
+    recall_at_100: float = Field(alias="recall@100")
+    latency_ms: dict[str, float]  # p50, p95, p99 of whole searches
+    by_path: dict[str, dict[str, float]] = Field(default_factory=dict)  # one path alone, without expansion
+    without_expansion: dict[str, float] = Field(default_factory=dict)
+    ci95: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    per_query: dict[str, dict[str, float]] = Field(default_factory=dict)
+
+    def metrics(self) -> dict[str, float]:
+        """The metrics by their usual names."""
+        return {
+            "ndcg@10": self.ndcg_at_10,
+            "mrr@10": self.mrr_at_10,
+            "recall@5": self.recall_at_5,
+            "recall@10": self.recall_at_10,
+            "recall@100": self.recall_at_100,
+        }

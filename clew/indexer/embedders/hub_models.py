@@ -34,7 +34,7 @@ class SentenceTransformerEmbedder:
         self.fingerprint = Fingerprint(
             model=model,
             revision=_commit(self._model),
-            dimension=int(self._model.get_sentence_embedding_dimension()),
+            dimension=_dimension(self._model),
             pooling="none",
             query_prefix=self._query_prefix,
             passage_prefix=self._passage_prefix,
@@ -129,6 +129,12 @@ def _sentence_transformer(model: str, device: str | None, batch: int) -> Sentenc
 
 def _fastembed(model: str, threads: int | None) -> FastembedEmbedder:
     return FastembedEmbedder(model, threads=threads)
+
+
+def _dimension(model: Any) -> int:
+    """Renamed in sentence-transformers 6, where the old name warns."""
+    method = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
+    return int(method())
 
 
 def _commit(model: Any) -> str:

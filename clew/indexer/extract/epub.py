@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from typing import cast
 from urllib.parse import quote, unquote
 
 from clew.errors import BrokenFileError, EncryptedFileError
@@ -41,9 +42,9 @@ def _parts(source: Source) -> Iterator[Document]:
         parse_all(archive.chunks(container.package), package, what=f"{source.path}: {container.package}")
         chapters = package.chapters(container.package)
         _refuse_protected(archive, chapters, source)
-        writer = PartWriter(source)
-        writer.title, writer.meta, writer.language = package.title, package.meta(), package.language
         known = {archive.find(name) or name: name for name in chapters}
+        writer = _BookWriter(source, lambda target: known.get(archive.find(target) or target))
+        writer.title, writer.meta, writer.language = package.title, package.meta(), package.language
         read = 0
         for name in chapters:
             entry = archive.find(name)
@@ -51,17 +52,15 @@ def _parts(source: Source) -> Iterator[Document]:
                 continue
             read += 1
             markup, _ = decode(_bounded(archive, entry, source), "xml")
-            builder = _ChapterBuilder(name, lambda target: known.get(archive.find(target) or target))
-            builder.location("entry", name)
-            builder.chapter_anchor()
+            builder = writer.chapter(name)
             page = render_page(_CLOSED_AT_ONCE.sub(r"<\1\2></\1>", markup), builder, nesting=source.limits.nesting)
             writer.title = writer.title or page.first_heading or page.title
             writer.language = writer.language or page.language
-            writer.builder = builder
-            _ = writer.full  # checks the length of the whole text
-            yield writer.take()
+            if writer.full:
+                yield writer.take()
         if not read:
             raise BrokenFileError(f"{source.path} holds none of the {len(chapters)} chapters that it lists")
+        yield writer.take()
 
 
 def _bounded(archive: Archive, entry: str, source: Source) -> bytes:
@@ -207,19 +206,41 @@ class _Package(XmlHandler):
         return meta
 
 
+class _BookWriter(PartWriter):
+    """Parts of a book, whose builders know in which chapter they are."""
+
+    def __init__(self, source: Source, find: Callable[[str], str | None]) -> None:
+        self._find = find
+        super().__init__(source)
+
+    def new_builder(self) -> TextBuilder:
+        """See PartWriter."""
+        return _ChapterBuilder(self._find)
+
+    def chapter(self, name: str) -> TextBuilder:
+        """The builder, at the beginning of a chapter."""
+        builder = cast("_ChapterBuilder", self.builder)
+        builder.begin(name)
+        return builder
+
+
 class _ChapterBuilder(TextBuilder):
     """Turns addresses between chapters into places of the one document that the book is."""
 
     __slots__ = ("_find", "_name")
 
-    def __init__(self, name: str, find: Callable[[str], str | None]) -> None:
+    def __init__(self, find: Callable[[str], str | None]) -> None:
         super().__init__()
-        self._name = name
+        self._name = ""
         self._find = find  # the chapter that an entry's name means
 
-    def chapter_anchor(self) -> None:
-        """Name the chapter itself."""
-        super().anchor(self._name)
+    def begin(self, name: str) -> None:
+        """What follows is this chapter."""
+        self.close_block()
+        self.break_group()
+        self._name = name
+        self.location("entry", name)
+        super().anchor(name)
 
     def anchor(self, name: str) -> None:
         """See TextBuilder."""

@@ -147,7 +147,8 @@ def odf_properties(archive: Archive) -> Properties:
     title, language = result.meta.pop("title", None), result.meta.pop("language", None)
     result.title = title if isinstance(title, str) else None
     result.language = language if isinstance(language, str) and _LANGUAGE.fullmatch(language) else None
-    if keywords := tuple(dict.fromkeys(word for written in handler.keywords if (word := clean_prose(written)))):
+    words = [clean_prose(word) for written in handler.keywords for word in re.split("[,;]", written)]
+    if keywords := tuple(dict.fromkeys(word for word in words if word)):
         result.meta["keywords"] = keywords
     return result
 

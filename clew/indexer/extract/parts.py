@@ -19,10 +19,14 @@ class PartWriter:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._written = 0  # code points in parts that were taken
-        self.builder = TextBuilder()
+        self.builder = self.new_builder()
         self.title: str | None = None
         self.meta: Mapping[str, str | tuple[str, ...]] = {}
         self.language: str | None = None
+
+    def new_builder(self) -> TextBuilder:
+        """The builder of the next part; subclasses give one of their own."""
+        return TextBuilder()
 
     @property
     def full(self) -> bool:
@@ -39,5 +43,5 @@ class PartWriter:
         """The part written so far."""
         document = self.builder.finish(title=self.title, meta=self.meta, language=self.language)
         self._written += len(document.text)
-        self.builder = TextBuilder()
+        self.builder = self.new_builder()
         return document

@@ -237,7 +237,9 @@ def _iso_date(written: str) -> str:
 
 
 def _language(document: Any, pdfium: Any) -> str | None:
-    language = _utf16(pdfium.FPDFCatalog_GetLanguage, document)
+    buffer = (ctypes.c_ushort * 64)()
+    written = int(pdfium.FPDFCatalog_GetLanguage(document, buffer, 128))
+    language = bytes(buffer)[: max(0, min(written, 128) - 2)].decode("utf-16-le", "replace")
     return language if re.fullmatch(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*", language) else None
 
 
@@ -493,7 +495,7 @@ def _read_page(document: Any, index: int, outline: _Outline, source: Source, pdf
         anchors = _place_targets(targets, lines, text)
         if not outline.has_headings:
             _guess_headings(lines, text, outline.body_height)
-        links = _link_annotations(document, page, text_page, lines, units, len(text), pdfium)
+        links = _link_annotations(document, page, text_page, lines, units, text, pdfium)
         if _WEB_HINT.search(text) is not None:
             links += _web_links(text_page, text, units, pdfium)
         return _Page(
@@ -637,7 +639,7 @@ def _guess_headings(lines: list[_Line], text: str, body: float) -> None:
 
 
 def _link_annotations(
-    document: Any, page: Any, text_page: Any, lines: list[_Line], index: list[int] | None, size: int, pdfium: Any
+    document: Any, page: Any, text_page: Any, lines: list[_Line], index: list[int] | None, text: str, pdfium: Any
 ) -> list[tuple[int, int, str]]:
     links: list[tuple[int, int, str]] = []
     position = ctypes.c_int(0)
@@ -652,7 +654,7 @@ def _link_annotations(
         href = _href(document, link, pdfium)
         if not href:
             continue
-        start, end = size, -1
+        start, end = len(text), -1
         nearest = 0
         for left, bottom, right, top in _rectangles(link, pdfium):
             middle = (bottom + top) / 2
@@ -670,11 +672,29 @@ def _link_annotations(
         if end < 0:
             place = lines[nearest].start if lines else 0
             start = end = place
+        else:
+            start, end = _whole_words(text, start, end)
         if links and links[-1][2] == href and 0 <= start - links[-1][1] <= 2:
             links[-1] = (links[-1][0], end, href)  # one link over two lines, written as two annotations
         else:
             links.append((start, end, href))
     return links
+
+
+def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """Rectangles are often drawn a letter too short or too wide: half a word or more is the whole word, less none."""
+    first, last = start, end
+    while first > 0 and text[first - 1].isalnum() and text[first].isalnum() and start - first < 30:
+        first -= 1
+    while last < len(text) and text[last].isalnum() and text[last - 1].isalnum() and last - end < 30:
+        last += 1
+    if first < start:
+        word_end = next((at for at in range(start, end) if not text[at].isalnum()), last)
+        start = first if start - first <= word_end - start else min(word_end, end)
+    if last > end and end > start:
+        word_start = next((at + 1 for at in range(end - 1, start - 1, -1) if not text[at].isalnum()), start)
+        end = last if last - end <= end - word_start else max(word_start, start)
+    return (first, last) if start >= end else (start, end)
 
 
 def _middles(text_page: Any, line: _Line, index: list[int] | None, pdfium: Any) -> list[tuple[float, int]]:
@@ -709,14 +729,9 @@ def _rectangles(link: Any, pdfium: Any) -> list[tuple[float, float, float, float
 
 def _href(document: Any, link: Any, pdfium: Any) -> str:
     """Where a link annotation leads: `#page=3`, an address, `other.pdf#page=3`; '' for anything else."""
-    target = pdfium.FPDFLink_GetDest(document, link)
-    if target:
-        page = int(pdfium.FPDFDest_GetDestPageIndex(document, target))
-        return f"#page={page + 1}" if page >= 0 else ""
     action = pdfium.FPDFLink_GetAction(link)
-    if not action:
-        return ""
-    what = int(pdfium.FPDFAction_GetType(action))
+    # Asked first: pdfium gives the destination of a link into another file as if it were one of this file.
+    what = int(pdfium.FPDFAction_GetType(action)) if action else 0
     if what == _ACTION_URI:
         address = _bytes(pdfium.FPDFAction_GetURIPath, document, action).strip()
         return "" if address[:11].lower() == "javascript:" else address
@@ -728,7 +743,7 @@ def _href(document: Any, link: Any, pdfium: Any) -> str:
         if what == _ACTION_REMOTE and (target := pdfium.FPDFAction_GetDest(document, action)):
             page = int(pdfium.FPDFDest_GetDestPageIndex(document, target))
         return quote(name, safe="/:@!$&'()*+,;=~") + (f"#page={page + 1}" if page >= 0 else "")
-    target = pdfium.FPDFAction_GetDest(document, action)
+    target = pdfium.FPDFLink_GetDest(document, link)
     page = int(pdfium.FPDFDest_GetDestPageIndex(document, target)) if target else -1
     return f"#page={page + 1}" if page >= 0 else ""
 

@@ -41,17 +41,14 @@ class TermPostings:
     tf: NDArray[np.uint32]  # (runs,) falling
     run: NDArray[np.uint32]  # (runs,) chunks of each run; they sum up to df
 
-    def frequencies(self, rows: Rows) -> NDArray[np.int64]:
-        """The term's frequency in given chunks, 0 where it does not occur."""
-        found = np.zeros(len(rows), dtype=np.int64)
-        start = 0
-        for tf, length in zip(self.tf.tolist(), self.run.tolist(), strict=True):
-            part = self.rows[start : start + length]
-            place = np.searchsorted(part, rows)
-            place[place == length] = 0
-            found[part[place] == rows] = tf
-            start += length
-        return found
+    def among(self, slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(slot, run) of the chunks that hold the term, of those that `slots` names: row → slot, or -1.
+
+        One pass over the postings. A binary search in every run takes 3 × as long: terms have a dozen runs a segment.
+        """
+        slot = slots[self.rows]
+        place = np.flatnonzero(slot >= 0)
+        return slot[place], np.searchsorted(np.cumsum(self.run), place, side="right").astype(np.int64)
 
 
 class PostingsBuilder:

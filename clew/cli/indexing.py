@@ -1,0 +1,145 @@
+"""`clew index`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from clew_client.types import DryRun, IndexReport
+
+from clew.cli.options import AsJson, IndexPlace, Root, StorageOptions, storage
+from clew.cli.output import print_json, print_text, progress, say, size_text
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("index", epilog="Example: clew index ./handbook --exclude 'drafts/**'")(index)
+
+
+def index(
+    root: Root,
+    place: IndexPlace = None,
+    storage_option: StorageOptions = None,
+    include: Annotated[
+        list[str] | None, typer.Option("--include", metavar="GLOB", help="Only files that match; repeatable.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option("--exclude", metavar="GLOB", help="No files that match; repeatable.")
+    ] = None,
+    hidden: Annotated[bool | None, typer.Option("--hidden/--no-hidden", help="Hidden files too.")] = None,
+    embedder: Annotated[
+        str | None,
+        typer.Option("--embedder", metavar="NAME", help="none, minilm (default), wordllama, e5, given:DIMENSION, …"),
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option("--config", metavar="FILE", help="Settings, if not clew.yaml beside the data.")
+    ] = None,
+    engine: Annotated[str, typer.Option("--engine", help="local")] = "local",
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=0, help="Extraction processes; 0: in this process, unprotected.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Build anew beside the old index, then switch.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 when a file could not be read.")] = False,
+    wait: Annotated[
+        str, typer.Option("--wait", metavar="TIME", help="How long to wait for another writer: 60s, 5m.")
+    ] = "60s",
+    accept_mass_delete: Annotated[
+        bool, typer.Option("--accept-mass-delete", help="Let nearly all files vanish from the index.")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Build the index of ROOT, or bring it up to date."""
+    from clew.connectors.location import Root as ParsedRoot
+    from clew.errors import OptionError
+    from clew.indexer.configuration import read_config
+    from clew.indexer.report import dry_run as plan
+    from clew.indexer.report import report_of
+    from clew.indexer.run import RunOptions, run_index
+    from clew.indexer.settings import SelectionSettings
+
+    if engine != "local":
+        raise OptionError(f"--engine {engine}: this version has the engine 'local' alone.")
+    options = storage(storage_option)
+    parsed = ParsedRoot.parse(root, options).require()
+    configured = read_config(parsed, config)
+    selection: dict[str, Any] = configured.selection()
+    for name, value in (("include", include), ("exclude", exclude), ("hidden", hidden)):
+        if value is not None:
+            selection[name] = value
+    run = RunOptions(
+        index=place,
+        storage_options=options,
+        selection=SelectionSettings(**selection) if selection else None,
+        settings=configured.settings(),
+        embedder=embedder or configured.embedder,
+        workers=workers,
+        full=full,
+        wait=seconds(wait),
+        accept_mass_delete=accept_mass_delete,
+    )
+    if dry_run:
+        estimate = plan(root, run)
+        print_json(estimate) if as_json else _print_plan(estimate)
+        return 0
+    report = report_of(run_index(root, run, progress()))
+    print_json(report) if as_json else _print_report(report)
+    return 1 if strict and report.files.failed else 0
+
+
+def seconds(text: str) -> float:
+    """`90`, `90s`, `5m` or `2h` as seconds."""
+    from clew.errors import OptionError
+
+    factors = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    number, factor = (text[:-1], factors[text[-1]]) if text[-1:] in factors else (text, 1.0)
+    try:
+        value = float(number) * factor
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e9:
+        raise OptionError(f"--wait {text}: expected a time such as 60s, 5m or 2h.")
+    return value
+
+
+def _print_report(report: IndexReport) -> None:
+    files, chunks, links = report.files, report.chunks, report.links
+    told = [
+        f"{count:,} {name}"
+        for name, count in (
+            ("added", files.added),
+            ("changed", files.changed),
+            ("renamed", files.renamed),
+            ("removed", files.removed),
+            ("unchanged", files.unchanged),
+        )
+        if count
+    ]
+    print_text(f"{files.seen:,} files: {', '.join(told) or 'nothing to do'}")
+    print_text(
+        f"{chunks.total:,} passages, {links.total:,} links ({links.resolved:,} resolved, {links.dangling:,} dangling, "
+        f"{links.external:,} external)"
+    )
+    cpu = report.cpu_seconds
+    print_text(
+        f"snapshot {report.snapshot} in {report.seconds.total:.1f} s ({cpu.total:.1f} s CPU, {size_text(report.bytes_read)} "
+        f"read, peak memory {size_text(report.peak_rss_bytes)})"
+    )
+    if files.failed or files.skipped:
+        say(f"{files.failed:,} files failed and {files.skipped:,} were skipped: `clew errors ROOT` says why.")
+    for sentence in report.advice:
+        say(sentence)
+
+
+def _print_plan(plan: DryRun) -> None:
+    files = plan.files
+    print_text(
+        f"{files.seen:,} files: {files.added:,} to add, {files.changed:,} changed, {files.renamed:,} renamed, "
+        f"{files.removed:,} gone, {files.unchanged:,} unchanged"
+    )
+    for kind, amounts in plan.by_type.items():
+        print_text(f"  {kind:<12} {amounts['files']:>9,} files  {size_text(amounts['bytes']):>10}")
+    print_text(
+        f"{size_text(plan.bytes)} to read, about {plan.chunks:,} passages, {plan.seconds:,.0f} s and "
+        f"{plan.money:.2f} US$ for {sum(plan.requests.values()):,} requests"
+    )

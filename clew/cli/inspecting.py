@@ -1,0 +1,173 @@
+"""`clew links | files | show | status | errors | check`: what the index holds, and how it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.cli.options import AsJson, AsOf, IndexPlace, Root, SnapshotNumber, StorageOptions, storage
+from clew.cli.output import print_json, print_json_lines, print_text, size_text
+
+if TYPE_CHECKING:
+    from clew.query.index import Index
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("links", epilog="Example: clew links ./handbook --path ops/keys.md --out")(links)
+    app.command("files", epilog="Example: clew files ./handbook --where 'type:pdf size:>1MB'")(files)
+    app.command("show", epilog="Example: clew show ./handbook ops/keys.md")(show)
+    app.command("status", epilog="Example: clew status ./handbook")(status)
+    app.command("errors", epilog="Example: clew errors ./handbook")(errors)
+    app.command("check", epilog="Example: clew check ./handbook --deep")(check)
+
+
+def opened(
+    root: str,
+    place: str | None,
+    storage_option: list[str] | None,
+    snapshot: int | None = None,
+    as_of: str | None = None,
+) -> Index:
+    """The index of a root, pinned."""
+    from clew.query.index import Index
+
+    return Index.open(root, index=place, storage_options=storage(storage_option), snapshot=snapshot, as_of=as_of)
+
+
+def links(
+    root: Root,
+    path: Annotated[str | None, typer.Option("--path", metavar="P", help="Only links of this file.")] = None,
+    incoming: Annotated[bool, typer.Option("--in", help="Only links to --path.")] = False,
+    outgoing: Annotated[bool, typer.Option("--out", help="Only links from --path.")] = False,
+    state: Annotated[
+        str | None, typer.Option("--state", metavar="S", help="resolved, dangling or external.")
+    ] = None,
+    place: IndexPlace = None,
+    storage_option: StorageOptions = None,
+    snapshot: SnapshotNumber = None,
+    as_of: AsOf = None,
+    as_json: AsJson = False,
+) -> None:
+    """Every written link, and where it leads."""
+    from clew.errors import OptionError
+
+    if (incoming or outgoing) and path is None:
+        raise OptionError("--in and --out belong to a file: name it with --path.")
+    direction = None if incoming == outgoing else ("in" if incoming else "out")
+    rows = opened(root, place, storage_option, snapshot, as_of).links(path=path, direction=direction, state=state)
+    if as_json:
+        print_json_lines(rows)
+        return
+    for row in rows:
+        source = row.source + (f"[{row.source_record}]" if row.source_record else "")
+        target = row.target + (f"[{row.target_record}]" if row.target_record else "") if row.target else row.state
+        print_text(f"{source} -> {target}  {row.href}  {row.anchor!r}")
+
+
+def files(
+    root: Root,
+    where: Annotated[str | None, typer.Option("--where", metavar="W", help="A filter: 'type:pdf size:>1MB'.")] = None,
+    place: IndexPlace = None,
+    storage_option: StorageOptions = None,
+    snapshot: SnapshotNumber = None,
+    as_of: AsOf = None,
+    as_json: AsJson = False,
+) -> None:
+    """The files of the index, by path."""
+    rows = opened(root, place, storage_option, snapshot, as_of).files(where=where)
+    if as_json:
+        print_json_lines(rows)
+        return
+    for row in rows:
+        note = "" if row.state == "indexed" else f"  {row.state}: {row.reason}"
+        print_text(f"{size_text(row.size):>10}  {row.type or '-':<10}  {row.path}{note}")
+
+
+def show(
+    root: Root,
+    path: Annotated[str, typer.Argument(metavar="PATH", help="A file's path, relative to ROOT.")],
+    record: Annotated[str | None, typer.Option("--record", metavar="ID", help="A row of a record file.")] = None,
+    place: IndexPlace = None,
+    storage_option: StorageOptions = None,
+    snapshot: SnapshotNumber = None,
+    as_of: AsOf = None,
+    as_json: AsJson = False,
+) -> None:
+    """What the index holds of one file: text, passages, links, state."""
+    shown = opened(root, place, storage_option, snapshot, as_of).show(path, record=record)
+    if as_json:
+        print_json(shown)
+        return
+    facts = [shown.state, shown.type, shown.language, shown.encoding, shown.reason]
+    print_text(f"{shown.path}  ({', '.join(fact for fact in facts if fact)})")
+    if shown.title:
+        print_text(f"title: {shown.title}")
+    print_text(f"{len(shown.chunks)} passages, {len(shown.links)} links")
+    print_text()
+    print_text(shown.text or shown.message or "")
+
+
+def status(
+    root: Root,
+    place: IndexPlace = None,
+    storage_option: StorageOptions = None,
+    snapshot: SnapshotNumber = None,
+    as_of: AsOf = None,
+    as_json: AsJson = False,
+) -> None:
+    """How the index is: sizes, snapshot, embedder, what is missing."""
+    state = opened(root, place, storage_option, snapshot, as_of).status()
+    if as_json:
+        print_json(state)
+        return
+    counts = ", ".join(f"{count:,} {name}" for name, count in state.files.items() if name != "total")
+    print_text(f"{state.root}  ->  {state.place}")
+    print_text(f"snapshot {state.snapshot}, published {state.published}, generation {state.generation}")
+    print_text(f"{state.files['total']:,} files ({counts}), {state.documents:,} documents, {state.chunks:,} passages")
+    print_text(
+        f"{state.links.total:,} links ({state.links.resolved:,} resolved, {state.links.dangling:,} dangling, "
+        f"{state.links.external:,} external)"
+    )
+    print_text(f"embedder {state.embedder}, {state.vectors:,} vectors, {state.segments} lexical segments")
+    print_text(f"{size_text(state.bytes or 0)} in the index; tables for other readers: {state.tables}")
+    for name, reason in state.degraded.items():
+        print_text(f"degraded: {name}: {reason}")
+
+
+def errors(
+    root: Root,
+    place: IndexPlace = None,
+    storage_option: StorageOptions = None,
+    snapshot: SnapshotNumber = None,
+    as_of: AsOf = None,
+    as_json: AsJson = False,
+) -> None:
+    """The ledger: files that could not be read, or hold nothing to index, and why."""
+    rows = opened(root, place, storage_option, snapshot, as_of).errors()
+    if as_json:
+        print_json_lines(rows)
+        return
+    for row in rows:
+        print_text(f"{row.state}  {row.path}  {row.error}: {row.message}")
+
+
+def check(
+    root: Root,
+    deep: Annotated[bool, typer.Option("--deep", help="Read every text and posting, too.")] = False,
+    place: IndexPlace = None,
+    storage_option: StorageOptions = None,
+    snapshot: SnapshotNumber = None,
+    as_json: AsJson = False,
+) -> int:
+    """Verify the index from outside. Exit status 1 when something is wrong."""
+    report = opened(root, place, storage_option, snapshot).check(deep=deep)
+    if as_json:
+        print_json(report)
+    else:
+        for finding in report.findings:
+            print_text(f"{finding.check}: {finding.message}" + (f" ({finding.path})" if finding.path else ""))
+        counts = ", ".join(f"{count:,} {name}" for name, count in report.checked.items())
+        print_text(f"{'sound' if report.ok else f'{len(report.findings)} findings'}; checked {counts}")
+    return 0 if report.ok else 1

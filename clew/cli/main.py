@@ -1,0 +1,78 @@
+"""The command line: `clew` and `python -m clew`.
+
+Human output goes to stdout, progress and messages to stderr. Exit status: 0 done, 1 something was found wrong, 2 the
+request is wrong, 3 storage or a service failed, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+import typer
+
+from clew.errors import ClewError
+
+app = typer.Typer(
+    name="clew",
+    help="An index that lives with your documents: build it, search it four ways, follow the links.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"clew {version('clew')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version and stop."
+    ),
+) -> None:
+    """An index that lives with your documents."""
+
+
+def _commands() -> None:
+    from clew.cli import demo, evaluating, indexing, inspecting, searching
+
+    for module in (indexing, searching, inspecting, evaluating, demo):
+        module.register(app)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command, and end the process with its exit status."""
+    _commands()
+    status = 0
+    try:
+        result = app(args=arguments, prog_name="clew", standalone_mode=False)
+        status = result if isinstance(result, int) else 0
+    except click.exceptions.Exit as stop:
+        status = stop.exit_code
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "clew"
+        _say(f"{error.format_message()} See `{command} --help`.")
+        status = 2
+    except (click.Abort, KeyboardInterrupt):
+        _say("Interrupted. What was published stands; the next run goes on from there.")
+        status = 130
+    except BrokenPipeError:  # the reader of our output has gone (`| head`)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except ClewError as error:
+        _say(str(error))
+        status = error.exit_code
+    sys.stdout.flush()
+    raise SystemExit(status)
+
+
+def _say(message: str) -> None:
+    print(f"clew: {message}", file=sys.stderr)

@@ -1,0 +1,153 @@
+"""`clew search`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from typing import Annotated, Any
+
+import typer
+from clew_client.types import Hit, SearchResult
+
+from clew.cli.inspecting import opened
+from clew.cli.options import AsJson, AsOf, IndexPlace, Root, SnapshotNumber, StorageOptions
+from clew.cli.output import print_json, print_text, say
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("search", epilog="Example: clew search ./handbook 'rotate a signing key' --where 'type:md'")(search)
+
+
+def search(
+    root: Root,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The question.")],
+    k: Annotated[int, typer.Option("-k", "--k", help="How many hits.")] = 10,
+    where: Annotated[str | None, typer.Option("--where", metavar="W", help="A filter: 'type:pdf path:ops/**'.")] = None,
+    paths: Annotated[
+        str | None, typer.Option("--paths", metavar="LIST", help="Of dense,bm25,tfidf,attributes; all by default.")
+    ] = None,
+    weights: Annotated[str | None, typer.Option("--weights", metavar="LIST", help="dense=1,bm25=0.5")] = None,
+    offset: Annotated[int, typer.Option("--offset", help="Skip the first hits.")] = 0,
+    over_fetch: Annotated[int | None, typer.Option("--over-fetch", metavar="N", help="Candidates of each path.")] = None,
+    normalize: Annotated[
+        str | None, typer.Option("--normalize", metavar="NAME", help="minmax, minmax-observed, l2, zscore or none.")
+    ] = None,
+    combine: Annotated[str | None, typer.Option("--combine", metavar="NAME", help="sum, max, mean or rrf.")] = None,
+    hops: Annotated[int | None, typer.Option("--hops", help="How far links are followed; 0: not at all.")] = None,
+    fanout: Annotated[int | None, typer.Option("--fanout", help="How many links of one passage are followed.")] = None,
+    min_similarity: Annotated[
+        float | None, typer.Option("--min-similarity", metavar="X", help="Leave out links of a lower weight.")
+    ] = None,
+    intent: Annotated[str | None, typer.Option("--intent", metavar="on|off", help="Adjust weights to the question.")] = None,
+    timeout: Annotated[float | None, typer.Option("--timeout", metavar="S", help="Seconds a path may take.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show how each score came about.")] = False,
+    place: IndexPlace = None,
+    storage_option: StorageOptions = None,
+    snapshot: SnapshotNumber = None,
+    as_of: AsOf = None,
+    as_json: AsJson = False,
+) -> None:
+    """Search on four paths at once, and follow the links of the best hits."""
+    options: dict[str, Any] = {
+        "k": k,
+        "offset": offset,
+        "where": where,
+        "paths": _names(paths),
+        "weights": _weights(weights),
+        "over_fetch": over_fetch,
+        "normalize": normalize,
+        "combine": combine,
+        "intent": intent,
+        "timeout": timeout,
+        "explain": explain or None,
+        "hops": hops,
+        "fanout": fanout,
+        "min_similarity": min_similarity,
+    }
+    index = opened(root, place, storage_option, snapshot, as_of)
+    result = index.search(text, **{name: value for name, value in options.items() if value is not None})
+    if as_json:
+        print_json(result)
+    else:
+        print_result(result, explain=explain)
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _weights(text: str | None) -> dict[str, float] | None:
+    from clew.errors import OptionError
+
+    if text is None:
+        return None
+    weights = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        try:
+            weights[name.strip()] = float(value)
+        except ValueError:
+            raise OptionError(f"--weights {part}: expected NAME=NUMBER, as in dense=1,bm25=0.5.") from None
+    return weights
+
+
+def print_result(result: SearchResult, *, explain: bool = False) -> None:
+    """Hits as people read them."""
+    for name, reason in result.degraded.items():
+        say(f"degraded: {name}: {reason}")
+    if not result.hits:
+        print_text("nothing found")
+    for hit in result.hits:
+        _print_hit(hit, explain=explain)
+
+
+def _print_hit(hit: Hit, *, explain: bool) -> None:
+    from rich.text import Text
+
+    width = min(100, _width())
+    where = hit.path + (f" [{hit.record}]" if hit.record is not None else "") + _place(hit)
+    line = Text.assemble((f"{hit.rank:>2}. ", "bold"), (hit.title or hit.path, "bold cyan"), f"  {hit.score:.3f}")
+    _rich(line)
+    heading = f"  › {hit.heading}" if hit.heading and hit.heading != hit.title else ""
+    _rich(Text(f"    {where}{heading}", style="green"))
+    for line_text in textwrap.wrap(" ".join(hit.text.split()), width - 4, max_lines=3, placeholder=" …"):
+        print_text(f"    {line_text}")
+    for step in hit.trail:
+        arrow = "→" if step.direction == "out" else "←"
+        _rich(Text(f"    {arrow} from {step.path} by “{step.anchor or step.href}” ({step.weight:.2f})", style="dim"))
+    if explain:
+        for name, source in hit.sources.items():
+            rank = f"#{source.rank}" if source.rank else "-"
+            print_text(
+                f"    {name:<10} raw {source.raw:9.4f}  normalised {source.normalized:.4f}  weight {source.weight:.2f}  {rank}"
+            )
+        for name, value in (hit.explain or {}).items():
+            print_text(f"    {name}: {value}")
+    print_text()
+
+
+def _place(hit: Hit) -> str:
+    if hit.location is None:
+        return ""
+    for unit, value in hit.location.model_dump(exclude_none=True).items():
+        return f":{value}" if unit == "line" else f" ({unit} {value})"
+    return ""
+
+
+def _width() -> int:
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        return 100
+
+
+def _rich(text: Any) -> None:
+    """Colours on a terminal, plain text elsewhere."""
+    if sys.stdout.isatty():
+        from rich.console import Console
+
+        Console(highlight=False, soft_wrap=True).print(text)
+    else:
+        print_text(text.plain)

@@ -1,0 +1,200 @@
+"""An index, opened for reading: the embedded API."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from clew_client.types import (
+    CheckReport,
+    ErrorRow,
+    ExpandOptions,
+    FileRow,
+    LinkRow,
+    SearchRequest,
+    SearchResult,
+    ShownFile,
+    Status,
+)
+from pydantic import ValidationError
+
+from clew.connectors.location import Root
+from clew.errors import EmbedderMismatchError, NoIndexError, OptionError
+from clew.indexer.embedders.protocol import Embedder
+from clew.indexer.place import Place
+from clew.query.inspection import Inspector
+from clew.query.pinned import PinnedIndex
+
+if TYPE_CHECKING:
+    from clew.query.search import Searcher
+
+_EXPAND = ("hops", "fanout", "seeds", "min_similarity", "direction", "budget")
+
+
+class Index:
+    """One snapshot of an index, pinned when it is opened. `refresh()` moves to the newest one.
+
+    Safe to share between threads. Reads straight from storage; no daemon is needed.
+    """
+
+    def __init__(self, root: Root, place: Place, pinned: PinnedIndex, embedder: Embedder | None = None) -> None:
+        self._root = root
+        self._place = place
+        self._given = embedder
+        self._lock = threading.Lock()
+        self._embedder: Embedder | None = None
+        self._pin(pinned)
+
+    @classmethod
+    def open(
+        cls,
+        root: str,
+        *,
+        index: str | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        snapshot: int | None = None,
+        as_of: str | None = None,
+        embedder: Embedder | None = None,
+    ) -> Index:
+        """Open the index of a root (or at `index`), at its newest snapshot, at `snapshot`, or at the one in force at
+        `as_of` (ISO 8601; UTC where no zone is given).
+
+        `embedder`: an object that embeds questions; by default the one that the index was built with is opened.
+        Raises NoIndexError, RootNotFoundError, NoSuchSnapshotError, FormatVersionError, DamagedIndexError.
+        """
+        parsed = Root.parse(root, storage_options)
+        place = Place.open(parsed.index_place(index), storage_options)
+        if snapshot is not None and as_of is not None:
+            raise OptionError("Give a snapshot's number or a time, not both.")
+        try:
+            number = snapshot if as_of is None else place.snapshots.at(as_of).number
+            return cls(parsed, place, PinnedIndex.open(place, number), embedder)
+        except NoIndexError:
+            if index is None:
+                parsed.require()  # a root that is not there is the better explanation
+            raise
+
+    def _pin(self, pinned: PinnedIndex) -> None:
+        self._pinned = pinned
+        self._inspector = Inspector(pinned)
+        self._searcher: Searcher | None = None
+
+    @property
+    def snapshot(self) -> int:
+        """The number of the pinned snapshot."""
+        return self._pinned.snapshot.number
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether the index has a dense path."""
+        return self._pinned.generation.dimension is not None
+
+    @property
+    def tables(self) -> str:
+        """The folder of Lance tables, for other readers: `lancedb.connect(index.tables)`."""
+        return self._place.tables_folder(self._pinned.generation.id)
+
+    def refresh(self) -> int:
+        """Pin the newest snapshot; what has not changed stays loaded. Returns its number."""
+        newest = self._place.snapshots.require()
+        if newest.id != self._pinned.snapshot.id:
+            self.close()
+            self._pin(PinnedIndex(self._place, newest, self._place.generation(newest)))
+        return self.snapshot
+
+    def close(self) -> None:
+        """End the threads that searches use."""
+        if self._searcher is not None:
+            self._searcher.close()
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _open_embedder(self) -> Embedder | None:
+        with self._lock:
+            generation = self._pinned.generation
+            if self._embedder is None and generation.fingerprint is not None:
+                from clew.indexer.embedders.registry import open_embedder
+
+                opened = self._given or open_embedder(generation.settings.embedder)
+                present = opened.fingerprint.id if opened else None
+                if present != generation.fingerprint:
+                    raise EmbedderMismatchError(
+                        f"The index at {self._place.address} was built with {generation.fingerprint}, but questions would be "
+                        f"embedded by {present}. Use the same model, or rebuild the index with --full."
+                    )
+                self._embedder = opened
+            return self._embedder
+
+    # --- questions -----------------------------------------------------------------------------
+
+    def search(self, text: str, **options: Any) -> SearchResult:
+        """Search on four paths at once. `options` are the fields of SearchRequest and of ExpandOptions (`hops=0`)."""
+        return self.answer(search_request(text, **options))
+
+    def answer(self, request: SearchRequest, prefixes: tuple[str, ...] | None = None) -> SearchResult:
+        """Answer a whole request; `prefixes` limits everything to paths that begin so."""
+        with self._lock:
+            if self._searcher is None:
+                from clew.query.search import Searcher
+
+                self._searcher = Searcher(self._pinned, self._open_embedder, self._root)
+            searcher = self._searcher
+        return searcher.search(request, prefixes)
+
+    # --- what the index holds ------------------------------------------------------------------
+
+    def links(self, *, path: str | None = None, direction: str | None = None, state: str | None = None) -> Iterator[LinkRow]:
+        """Written links, by source; `direction` is `out`, `in` or None for both, of `path`."""
+        return self._inspector.links(path, direction=direction, state=state)
+
+    def files(self, where: str | None = None) -> Iterator[FileRow]:
+        """Files by path."""
+        return self._inspector.files(where)
+
+    def show(self, path: str, record: str | None = None) -> ShownFile:
+        """All that the index holds of one document."""
+        return self._inspector.show(path, record)
+
+    def errors(self) -> Iterator[ErrorRow]:
+        """The ledger."""
+        return self._inspector.errors()
+
+    def status(self) -> Status:
+        """How the index is."""
+        return self._inspector.status(self._root.display)
+
+    def check(self, *, deep: bool = False) -> CheckReport:
+        """Verify the index from outside."""
+        from clew.query.check import Check
+
+        return Check(self._pinned).run(deep=deep)
+
+    def evaluate(self, queries: str, qrels: str, **options: Any) -> Any:
+        """BEIR-style evaluation: see `clew.query.evaluation.evaluate`."""
+        from clew.query.evaluation import evaluate
+
+        return evaluate(self, queries, qrels, **options)
+
+
+def search_request(text: str, **options: Any) -> SearchRequest:
+    """A request from flat options. OptionError says which one is wrong, and what is allowed."""
+    expand = {name: options.pop(name) for name in _EXPAND if name in options}
+    known = set(SearchRequest.model_fields) - {"text"}
+    for name in options:
+        if name not in known:
+            allowed = ", ".join(sorted((known - {"expand"}) | set(_EXPAND)))
+            raise OptionError(f"There is no search option {name!r}; there are {allowed}.")
+    try:
+        if expand:
+            options["expand"] = ExpandOptions(**expand)
+        return SearchRequest(text=text, **options)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"] if part != "[key]") or "option"
+        raise OptionError(f"The search option {name} is {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}.") from error

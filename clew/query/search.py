@@ -1,0 +1,515 @@
+"""A question to one pinned snapshot: four paths, fusion, expansion along the links, hits."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from clew_client.types import PATHS, Hit, SearchRequest, SearchResult, SourceScore, TrailStep
+from numpy.typing import NDArray
+
+from clew.connectors.location import Root
+from clew.errors import ClewError, EmbedderMismatchError, MissingPartError, OptionError, ServiceError
+from clew.indexer.embedders.protocol import Embedder
+from clew.indexer.lexical.questions import AnalyzedQuestion, analyze_question
+from clew.query import where
+from clew.query.attributes import AttributesPath
+from clew.query.bm25 import Bm25Path
+from clew.query.candidates import Candidates, Mask, Ordinals, Scores
+from clew.query.dense import DensePath
+from clew.query.expansion import Expansion, ExpansionWeights, Question, Step, expand
+from clew.query.fusion import Fused, PathResult, fuse, union
+from clew.query.inspection import degraded, location_of, url_of
+from clew.query.intent import judge
+from clew.query.pinned import PinnedIndex
+from clew.query.tfidf import TfidfPath
+
+#: Weights of the paths in the fused score; chosen on tuning sets, see docs/design/.
+DEFAULT_WEIGHTS: Mapping[str, float] = {"dense": 1.0, "bm25": 1.0, "tfidf": 0.2, "attributes": 0.2}
+EXPANSION_WEIGHTS = ExpansionWeights()
+MOST_TERMS = 64  # of a question, in the lexical residual
+DEEPER = 4  # how much more is fetched for a page beyond the candidates
+TITLE_PHRASE_BONUS = 0.3  # a phrase of the question that is a document's title
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """A question, prepared once for all paths."""
+
+    request: SearchRequest
+    terms: AnalyzedQuestion
+    allowed: Mask | None
+    vector: Callable[[], NDArray[np.float32]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fusion:
+    """The scale on which candidates were fused, to be applied to chunks that were none."""
+
+    weights: Mapping[str, float]
+    request: SearchRequest
+
+    def of(self, raw: Mapping[str, Scores], fused: Fused) -> Scores:
+        """The fused score that chunks with these raw scores would have had."""
+        count = len(next(iter(raw.values())))
+        total, present = np.zeros(count), np.zeros(count)
+        active = 0.0
+        for name in sorted(raw):
+            if name not in fused.paths:
+                continue
+            path = fused.paths[name]
+            known = ~np.isnan(path.raw)
+            if not known.any():
+                continue
+            normalized = _interpolated(raw[name], path.raw[known], path.normalized[known])
+            have = ~np.isnan(normalized)
+            value = np.where(have, normalized, 0.0) * path.weight
+            active += path.weight
+            present += np.where(have, path.weight, 0.0)
+            total = np.maximum(total, value) if self.request.combine == "max" else total + value
+        if self.request.combine == "sum":
+            return total / active if active else total
+        if self.request.combine == "mean":
+            return np.divide(total, present, out=np.zeros(count), where=present > 0)
+        return total if self.request.combine == "max" else np.zeros(count)  # rrf: not ranked, no score
+
+
+def _interpolated(raw: Scores, known: Scores, normalized: Scores) -> Scores:
+    """A path's scale, which is linear between its ends, read off the scores it gave; NaN stays NaN."""
+    order = np.argsort(known, kind="stable")
+    known, normalized = known[order], normalized[order]
+    if known[0] > 0:
+        known, normalized = np.concatenate([[0.0], known]), np.concatenate([[0.0], normalized])
+    return np.where(np.isnan(raw), np.nan, np.interp(raw, known, normalized))
+
+
+@dataclass(kw_only=True)
+class _Answered:
+    """What the paths gave, and what became of it."""
+
+    fusion: Fusion
+    lists: dict[str, PathResult] = field(default_factory=dict)
+    degraded: dict[str, str] = field(default_factory=dict)
+    timings: dict[str, float] = field(default_factory=dict)
+    fused: Fused = field(default_factory=lambda: Fused(ordinals=np.empty(0, np.int64), scores=np.empty(0)))
+    scores: Scores = field(default_factory=lambda: np.empty(0))  # fused, with the bonus of titles
+    deeper: list[_Answered] = field(default_factory=list)
+    _position: dict[int, int] | None = None
+
+    @property
+    def position(self) -> dict[int, int]:
+        """Where a candidate stands among the fused ones."""
+        if self._position is None:
+            self._position = {ordinal: at for at, ordinal in enumerate(self.fused.ordinals.tolist())}
+        return self._position
+
+    def absorb(self, other: _Answered) -> None:
+        """Keep a deeper answer, for the hits that it alone has."""
+        self.deeper.append(other)
+
+    def sources(self, ordinal: int) -> dict[str, SourceScore]:
+        """What each path said of a hit; nothing of one that only links led to."""
+        for answer in (self, *self.deeper):
+            at = answer.position.get(ordinal)
+            if at is None:
+                continue
+            return {
+                name: SourceScore(
+                    raw=float(path.raw[at]),
+                    normalized=float(path.normalized[at]),
+                    weight=path.weight,
+                    rank=int(path.rank[at]) or None,
+                )
+                for name, path in answer.fused.paths.items()
+                if not np.isnan(path.raw[at])
+            }
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Path:
+    """One way to find candidates, and to score given chunks exactly."""
+
+    search: Callable[[_Asked, int], Candidates]
+    scores: Callable[[_Asked, Ordinals], Scores]
+
+
+class Searcher:
+    """Answers questions on one snapshot. Safe to share between threads."""
+
+    def __init__(self, pinned: PinnedIndex, embedder: Callable[[], Embedder | None], root: Root | None = None) -> None:
+        self._pinned = pinned
+        self._embedder = embedder
+        self._root = root
+        self._pool = ThreadPoolExecutor(max_workers=len(PATHS), thread_name_prefix="clew-path")
+        self._paths: dict[str, _Path] = {
+            "dense": _Path(
+                search=lambda asked, k: self._dense().search(asked.vector(), k, asked.allowed),
+                scores=lambda asked, ordinals: self._dense().scores(asked.vector(), ordinals),
+            ),
+            "bm25": _Path(
+                search=lambda asked, k: self._bm25().search(asked.terms, k, asked.allowed),
+                scores=lambda asked, ordinals: self._bm25().scores(asked.terms, ordinals),
+            ),
+            "tfidf": _Path(
+                search=lambda asked, k: self._tfidf().search(asked.terms, k, asked.allowed),
+                scores=lambda asked, ordinals: self._tfidf().scores(asked.terms, ordinals),
+            ),
+            "attributes": _Path(
+                search=lambda asked, k: self._attributes().search(asked.request.text, k, asked.allowed),
+                scores=lambda asked, ordinals: self._attributes().scores(asked.request.text, ordinals),
+            ),
+        }
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    # --- paths, built when first asked for -----------------------------------------------------
+
+    def _dense(self) -> DensePath:
+        def build() -> DensePath:
+            vectors, filled = self._pinned.vectors
+            return DensePath(vectors, filled, self._pinned.universe)
+
+        return self._pinned.once("dense_path", build)
+
+    def _bm25(self) -> Bm25Path:
+        return self._pinned.once("bm25_path", lambda: Bm25Path(self._pinned.lexical.index, self._pinned.universe))
+
+    def _tfidf(self) -> TfidfPath:
+        return self._pinned.once("tfidf_path", lambda: TfidfPath(self._pinned.lexical.segments, self._pinned.universe))
+
+    def _attributes(self) -> AttributesPath:
+        return self._pinned.once("attributes_path", lambda: AttributesPath(self._pinned.catalog, self._pinned.universe))
+
+    # --- a question ----------------------------------------------------------------------------
+
+    def search(self, request: SearchRequest, prefixes: Sequence[str] | None = None) -> SearchResult:
+        """Answer. `prefixes`: nothing outside of these path prefixes takes part, in any path or step.
+
+        Raises WhereError and OptionError for what cannot be asked. A path that fails is named in `degraded`.
+        """
+        began = time.perf_counter()
+        asked = self._prepare(request, prefixes)
+        weights, intent = self._weights(request)
+        answered = self._answer(asked, weights, request.over_fetch)
+        with _timed(answered.timings, "expand"):
+            expansion = self._expand(asked, answered)
+        ranking = self._ranking(asked, answered, expansion, weights)
+        with _timed(answered.timings, "hits"):
+            hits = self._hits(request, answered, expansion, ranking)
+        return SearchResult(
+            query=request.text,
+            snapshot=self._pinned.snapshot.number,
+            took_ms=round((time.perf_counter() - began) * 1000, 3),
+            timings_ms={name: round(value, 3) for name, value in answered.timings.items()},
+            degraded=answered.degraded,
+            intent=intent,
+            expansion=None
+            if expansion is None
+            else {"edges_scanned": expansion.edges_scanned, "visited": expansion.visited, "cut": expansion.cut},
+            hits=tuple(hits),
+        )
+
+    def _prepare(self, request: SearchRequest, prefixes: Sequence[str] | None) -> _Asked:
+        if not request.text.strip():
+            raise OptionError("The question is empty: say what to look for (`clew files` lists files by --where alone).")
+        return _Asked(
+            request=request,
+            terms=analyze_question(request.text, self._pinned.languages),
+            allowed=self._allowed(request.where, prefixes),
+            vector=_once(lambda: self._query_vector(request.text)),
+        )
+
+    def _allowed(self, expression: str | None, prefixes: Sequence[str] | None) -> Mask | None:
+        if not expression and prefixes is None:
+            return None
+        catalog = self._pinned.catalog
+        mask = np.ones(len(catalog), dtype=bool)
+        if expression:
+            mask &= where.parse(expression).mask(catalog, time.time_ns())
+        if prefixes is not None:
+            mask &= catalog.below(prefixes)
+        return catalog.chunk_mask(mask)
+
+    def _query_vector(self, text: str) -> NDArray[np.float32]:
+        embedder = self._embedder()
+        if embedder is None:
+            raise OptionError("this index has no vectors")
+        return embedder.embed_query(text)
+
+    def _weights(self, request: SearchRequest) -> tuple[dict[str, float], dict[str, Any] | None]:
+        weights = {**DEFAULT_WEIGHTS, **request.weights}
+        if self._pinned.generation.dimension is None:
+            weights["dense"] = 0.0
+            if request.paths == ("dense",):
+                raise OptionError(
+                    "This index was built without vectors (--embedder none), so it has no dense path; "
+                    "choose other --paths, or rebuild with an embedder."
+                )
+        if request.intent == "off":
+            return weights, None
+        intent = judge(request.text)
+        return {name: weight * intent.factors.get(name, 1.0) for name, weight in weights.items()}, intent.report()
+
+    def _answer(self, asked: _Asked, weights: Mapping[str, float], k: int) -> _Answered:
+        """Ask all paths, and fuse what they say."""
+        answered = _Answered(fusion=Fusion(weights=weights, request=asked.request))
+        names = [name for name in dict.fromkeys(asked.request.paths) if weights[name] > 0]
+        answered.degraded = {k: v for k, v in degraded(self._pinned).items() if k in (*names, "links")}
+        if len(self._pinned.universe):
+            self._ask(asked, names, k, answered)
+            with _timed(answered.timings, "fuse"):
+                self._fuse(asked, answered)
+        return answered
+
+    def _ask(self, asked: _Asked, names: Sequence[str], k: int, answered: _Answered) -> None:
+        """All paths at once. What fails or takes too long is left out, and said."""
+        deadline = None if asked.request.timeout is None else time.perf_counter() + asked.request.timeout
+        self._pinned.catalog  # noqa: B018 - loaded once, before four threads ask for it
+        running: dict[str, Future[tuple[Candidates, float]]] = {
+            name: self._pool.submit(_measured, self._paths[name].search, asked, k) for name in names
+        }
+        for name, future in running.items():
+            left = None if deadline is None else max(0.0, deadline - time.perf_counter())
+            try:
+                candidates, took = future.result(left)
+            except FutureTimeoutError:
+                future.cancel()
+                answered.degraded[name] = f"no answer within {asked.request.timeout} s"
+                continue
+            except (EmbedderMismatchError, MissingPartError):
+                raise  # the reader's own installation does not fit: that is for the asker to mend
+            except ClewError as error:
+                answered.degraded[name] = str(error)
+                continue
+            answered.timings[name] = took
+            answered.lists[name] = PathResult(candidates=candidates)
+        if names and not answered.lists:
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in answered.degraded.items())
+            raise ServiceError(f"Searching {self._pinned.place.address}: no path could answer ({reasons}).")
+
+    def _fuse(self, asked: _Asked, answered: _Answered) -> None:
+        """Score every candidate on every path, then fuse."""
+        everyone = union(answered.lists, answered.fusion.weights)
+        answered.lists = {
+            name: PathResult(candidates=result.candidates, exact=self._paths[name].scores(asked, everyone))
+            for name, result in answered.lists.items()
+        }
+        answered.fused = fuse(
+            answered.lists,
+            self._pinned.universe.tie,
+            weights=answered.fusion.weights,
+            normalize=asked.request.normalize,
+            combine=asked.request.combine,
+        )
+        answered.scores = answered.fused.scores + self._title_bonus(asked, answered.fused.ordinals)
+
+    def _title_bonus(self, asked: _Asked, ordinals: Ordinals) -> Scores:
+        """For chunks whose document's title stands in the question."""
+        if "attributes" not in asked.request.paths or asked.request.combine == "rrf" or not len(ordinals):
+            return np.zeros(len(ordinals))
+        bonus = self._attributes().title_phrase(asked.request.text)
+        return TITLE_PHRASE_BONUS * bonus[self._pinned.catalog.document_of[ordinals]]
+
+    def _expand(self, asked: _Asked, answered: _Answered) -> Expansion | None:
+        options, fused = asked.request.expand, answered.fused
+        if not options.hops or not len(fused) or not self._pinned.snapshot.edges:
+            return None
+        tie = self._pinned.universe.tie
+        best = np.lexsort((tie[fused.ordinals], -answered.scores))
+
+        def relevance(ordinals: Ordinals) -> Scores:
+            raw = {name: self._paths[name].scores(asked, ordinals) for name in answered.lists}
+            return answered.fusion.of(raw, fused) + self._title_bonus(asked, ordinals)
+
+        return expand(
+            fused.ordinals[best],
+            answered.scores[best],
+            self._pinned.graph,
+            options,
+            tie=tie,
+            relevance=relevance,
+            question=self._question(asked, answered),
+            allowed=asked.allowed,
+            weights=EXPANSION_WEIGHTS,
+        )
+
+    def _question(self, asked: _Asked, answered: _Answered) -> Question:
+        """What the walk needs to tell what a trail leaves unanswered."""
+        vector = vectors = None
+        if "dense" in answered.lists:
+            matrix = self._pinned.vectors[0]
+            vector, vectors = asked.vector(), lambda ordinals: matrix[ordinals]
+        if "bm25" not in answered.lists and "tfidf" not in answered.lists:
+            return Question(vector=vector, vectors=vectors)
+        terms = replace(asked.terms, terms=asked.terms.terms[:MOST_TERMS])
+        return Question(
+            vector=vector,
+            vectors=vectors,
+            terms=lambda ordinals: _bits(self._tfidf().presence(terms, ordinals)),
+            idf=self._tfidf().idf(terms),
+        )
+
+    # --- the ranking, as deep as it is asked for -----------------------------------------------
+
+    def _ranking(
+        self, asked: _Asked, answered: _Answered, expansion: Expansion | None, weights: Mapping[str, float]
+    ) -> tuple[Ordinals, Scores]:
+        """All that was found, best first. Pages deeper than the candidates reach are fetched in fixed steps and appended,
+        so that no page depends on how it was asked for."""
+        fused, tie = answered.fused, self._pinned.universe.tie
+        if expansion is None:
+            order = np.lexsort((tie[fused.ordinals], -answered.scores))
+            ordinals, scores = fused.ordinals[order], answered.scores[order]
+        else:
+            ordinals, scores = expansion.merged(fused.ordinals, answered.scores, tie)
+        wanted = asked.request.offset + asked.request.k
+        depth = asked.request.over_fetch
+        while len(ordinals) < wanted and depth < len(self._pinned.universe):
+            depth *= DEEPER
+            deeper = self._answer(asked, weights, depth)
+            more = np.lexsort((tie[deeper.fused.ordinals], -deeper.scores))
+            more = more[~np.isin(deeper.fused.ordinals[more], ordinals)]
+            # Appended hits stand below all earlier ones, whatever the deeper lists' own scale says.
+            ceiling = scores[-1] if len(scores) else np.inf
+            ordinals = np.concatenate([ordinals, deeper.fused.ordinals[more]])
+            scores = np.concatenate([scores, np.minimum(deeper.scores[more], ceiling)])
+            answered.absorb(deeper)
+        return ordinals, scores
+
+    # --- hits ----------------------------------------------------------------------------------
+
+    def _hits(
+        self,
+        request: SearchRequest,
+        answered: _Answered,
+        expansion: Expansion | None,
+        ranking: tuple[Ordinals, Scores],
+    ) -> list[Hit]:
+        page = slice(request.offset, request.offset + request.k)
+        ordinals, scores = ranking[0][page], ranking[1][page]
+        if not len(ordinals):
+            return []
+        rows = self._pinned.read_chunks(ordinals).to_pylist()
+        trails = _Trails(self._pinned, expansion, ordinals)
+        template = self._pinned.snapshot.site.url_template
+        hits = []
+        for rank, (row, ordinal, score) in enumerate(zip(rows, ordinals.tolist(), scores.tolist(), strict=True)):
+            path = self._pinned.path_of(row["file_key"])
+            hits.append(
+                Hit(
+                    rank=request.offset + rank + 1,
+                    score=round(score, 9),
+                    path=path,
+                    record=row["record"],
+                    chunk_key=row["chunk_key"],
+                    char_start=row["char_start"],
+                    char_end=row["char_end"],
+                    location=location_of(row["location_unit"], row["location_value"]),
+                    url=url_of(self._root, template, path),
+                    title=row["title"],
+                    heading=row["heading_path"][-1] if row["heading_path"] else None,
+                    text=row["text"],
+                    sources=answered.sources(ordinal),
+                    trail=trails.of(ordinal),
+                    explain=self._explain(answered, trails, ordinal, score) if request.explain else None,
+                )
+            )
+        return hits
+
+    def _explain(self, answered: _Answered, trails: _Trails, ordinal: int, score: float) -> dict[str, Any]:
+        """How a score came about: fused + title + links."""
+        position = answered.position.get(ordinal)
+        own = float(answered.fused.scores[position]) if position is not None else None
+        candidate = float(answered.scores[position]) if position is not None else 0.0
+        return {
+            "fused": own,
+            "title_phrase": None if own is None else round(candidate - own, 9),
+            "links": round(trails.bonus(ordinal), 9),
+            "score": score,
+        }
+
+
+class _Trails:
+    """How supporting chunks were reached."""
+
+    def __init__(self, pinned: PinnedIndex, expansion: Expansion | None, wanted: Ordinals) -> None:
+        self._pinned = pinned
+        self._expansion = expansion
+        self._steps: dict[int, tuple[Step, ...]] = {}
+        self._bonus: dict[int, float] = {}
+        if expansion is None:
+            return
+        for index in np.flatnonzero(np.isin(expansion.ordinals, wanted) & (expansion.depth > 0)).tolist():
+            ordinal = int(expansion.ordinals[index])
+            self._steps[ordinal] = expansion.trail(index)
+            self._bonus[ordinal] = float(expansion.bonus[index])
+        keys = [step.link_key for steps in self._steps.values() for step in steps]
+        self._links = pinned.read_links(keys)
+
+    def bonus(self, ordinal: int) -> float:
+        return self._bonus.get(ordinal, 0.0)
+
+    def of(self, ordinal: int) -> tuple[TrailStep, ...]:
+        return tuple(self._step(step) for step in self._steps.get(ordinal, ()))
+
+    def _step(self, step: Step) -> TrailStep:
+        link = self._links[step.link_key]
+        keys = self._pinned.universe.keys
+        return TrailStep(
+            path=self._pinned.path_of(int(self._pinned.chunks.file_keys[step.ordinal])),
+            chunk_key=int(keys[step.ordinal]),
+            href=link["href"],
+            anchor=link["anchor"],
+            weight=round(step.weight, 6),
+            direction="out" if step.outgoing else "in",
+        )
+
+
+def _bits(presence: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """(terms, n) flags as one word a chunk."""
+    words = np.zeros(presence.shape[1], dtype=np.uint64)
+    for term, row in enumerate(presence):
+        words |= row.astype(np.uint64) << np.uint64(term)
+    return words
+
+
+def _once(make: Callable[[], NDArray[np.float32]]) -> Callable[[], NDArray[np.float32]]:
+    """The value of a function, computed at most once, whichever thread asks first."""
+    lock = threading.Lock()
+    value: list[NDArray[np.float32]] = []
+
+    def get() -> NDArray[np.float32]:
+        with lock:
+            if not value:
+                value.append(make())
+            return value[0]
+
+    return get
+
+
+def _measured(search: Callable[[_Asked, int], Candidates], asked: _Asked, k: int) -> tuple[Candidates, float]:
+    began = time.perf_counter()
+    found = search(asked, k)
+    return found, (time.perf_counter() - began) * 1000
+
+
+class _timed:  # noqa: N801 - reads as a verb where it is used
+    """Milliseconds of a block."""
+
+    def __init__(self, timings: dict[str, float], name: str) -> None:
+        self._timings, self._name = timings, name
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._timings[self._name] = (time.perf_counter() - self._began) * 1000
