@@ -119,7 +119,7 @@ def test_installed_command_runs_the_demo(fresh: Path, tmp_path: Path) -> None:
     told = json.loads(done.stdout)
     assert told["index"]["files"]["failed"] == 0
     assert told["index"]["files"]["seen"] >= 60
-    assert all(search["hits"] for search in told["searches"])
+    assert all(search["result"]["hits"] for search in told["searches"])
 
 
 def test_light_search_leaves_heavy_parts_alone(fresh: Path, tmp_path: Path) -> None:
