@@ -95,7 +95,7 @@ def unpack(source: bytes | Path, cache_dir: Path, *, segment_id: str) -> Path:
     place = home / segment_id
     if is_unpacked(cache_dir, segment_id):
         return place
-    if _identity(source) != segment_id:
+    if segment_identity(source) != segment_id:
         raise DamagedIndexError(
             f"unpacking the lexical segment {segment_id}: its content is not what was written; "
             "run `clew check`, then `clew index --full`"
@@ -234,7 +234,8 @@ def _discard(place: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
-def _identity(source: bytes | Path) -> str:
+def segment_identity(source: bytes | Path) -> str:
+    """The id that a segment of this content has: blake2b-128 of its file, hex."""
     if isinstance(source, bytes):
         return hashlib.blake2b(source, digest_size=16).hexdigest()
     try:
