@@ -1,8 +1,8 @@
 """TF-IDF postings of one segment: term → chunks, impact-ordered, in one Arrow IPC file that is read in place.
 
 A row is a term, sorted by (64-bit hash, term). Its postings lie by falling tf, rows rising within one tf, as *runs*: the
-tf is stored once a run, so a posting costs 4 bytes (5 with a tf each), any tf is exact, and the tf of a given chunk is found by
-one binary search a run. The terms themselves are kept beside the hashes: a collision is seen, not hoped away.
+tf is stored once a run, so a posting costs 4 bytes (5 with a tf each) and any tf is exact. The terms themselves are kept
+beside the hashes: a collision is seen, not hoped away.
 No idf is stored; it changes with every segment.
 """
 
