@@ -24,7 +24,7 @@ the others; `sum`, the default, divides by all of them: to be found by several p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,15 +61,78 @@ class PathScores:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Scale:
+    """(raw - origin) / spread · factor + offset, within low…high; NaN stays NaN."""
+
+    origin: float = 0.0
+    spread: float = 1.0  # divided by, not multiplied with its inverse: the best of a list must come out as exactly 1
+    factor: float = 1.0
+    offset: float = 0.0
+    low: float = 0.0
+    high: float = np.inf
+    floor: float = 0.0  # the least that the path's own candidates get
+    absent: float = 0.0  # what counts for a chunk that the path does not know
+    own: Scores = field(default_factory=lambda: np.empty(0), repr=False)  # the path's own scores, rising
+
+    def votes(self, raw: Scores) -> Scores:
+        """Reciprocal ranks that scores would get; a score of 0 or less that beats nobody gets none."""
+        better = len(self.own) - np.searchsorted(self.own, raw, side="right")
+        ranks = np.where((raw <= 0) & (better == len(self.own)), np.inf, better + 1.0)
+        return 1.0 / (RRF_K + ranks)
+
+    step: bool = False  # 1 from `origin` on, else 0: the scale of a list without spread
+
+    def __call__(self, raw: Scores) -> Scores:
+        if self.step:
+            return np.where(raw >= self.origin, 1.0, raw * 0.0)  # NaN stays NaN
+        scaled = raw - self.origin if self.origin else raw
+        if self.spread != 1.0:
+            scaled = scaled / self.spread
+        if self.factor != 1.0:
+            scaled = scaled * self.factor
+        if self.offset:
+            scaled = scaled + self.offset
+        return np.clip(scaled, self.low, self.high)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Fused:
     """The union of all candidates by falling fused score, ties by path and position."""
 
     ordinals: Ordinals
     scores: Scores
     paths: Mapping[str, PathScores] = field(default_factory=dict)
+    combine: Combination = "sum"
+    scales: Mapping[str, Scale] = field(default_factory=dict)  # of the paths that found anything
 
     def __len__(self) -> int:
         return len(self.ordinals)
+
+    def of_others(self, ordinals: Ordinals, raw: Mapping[str, Scores]) -> Scores:
+        """The fused scores of any chunks, given each path's raw scores of them (NaN, or no entry: it cannot tell).
+
+        Candidates keep the score that they have; others get what they would have got, on the same scales, without
+        moving anyone. Under RRF that is by the rank they would have taken.
+        """
+        n = len(ordinals)
+        votes = _Votes(self.combine, n)
+        for name, scale in self.scales.items():
+            values = raw.get(name)
+            values = np.full(n, np.nan) if values is None else np.asarray(values, dtype=np.float64)
+            place = np.flatnonzero(~np.isnan(values))
+            weight = self.paths[name].weight
+            if self.combine == "rrf":
+                votes.add(weight, place, scale.votes(values[place]), 0.0)
+            else:
+                votes.add(weight, place, scale(values[place]), scale.absent)
+        scores = votes.scores()
+        by_ordinal = np.argsort(self.ordinals)
+        at = np.searchsorted(self.ordinals, ordinals, sorter=by_ordinal)
+        at[at == len(self.ordinals)] = 0
+        at = by_ordinal[at] if len(by_ordinal) else at
+        known = self.ordinals[at] == ordinals if len(by_ordinal) else np.zeros(n, dtype=np.bool_)
+        scores[known] = self.scores[at[known]]
+        return scores
 
 
 def union(lists: Mapping[str, PathResult], weights: Mapping[str, float] | None = None) -> Ordinals:
@@ -104,6 +167,7 @@ def fuse(
     raw, normalized = np.full((len(names), n), np.nan), np.full((len(names), n), np.nan)
     rank = np.zeros((len(names), n), dtype=np.int64)
     votes = _Votes(combine, n)
+    scales: dict[str, Scale] = {}
     for row, name in enumerate(names):
         own, place, exact = found[row].scores, places[row], lists[name].exact
         if not len(own):
@@ -111,13 +175,14 @@ def fuse(
         if not np.isfinite(own).all():
             raise ValueError(f"'{name}' gave scores that are not finite")
         known = own if exact is None else _aligned(exact, n, name)
-        scale = _SCALES[normalize](own, known, lists[name].maximum)
+        scale = scales[name] = _SCALES[normalize](own, known, lists[name].maximum)
         ranks, scaled = _ranks(found[row], tie), np.maximum(scale(own), scale.floor)
         if exact is not None:
             raw[row], normalized[row] = known, scale(known)
         raw[row, place], normalized[row, place], rank[row, place] = own, scaled, ranks
         weight = _weight(name, weights)
         if combine == "rrf":
+            scales[name] = replace(scale, own=np.sort(own))
             votes.add(weight, place, 1.0 / (RRF_K + ranks), 0.0)
         elif exact is None:
             votes.add(weight, place, scaled, scale.absent)
@@ -134,6 +199,8 @@ def fuse(
             name: PathScores(weight=_weight(name, weights), raw=raw[row], normalized=normalized[row], rank=rank[row])
             for row, name in enumerate(names)
         },
+        combine=combine,
+        scales=scales,
     )
 
 
@@ -258,73 +325,49 @@ def _falling(scores: Scores, ordinals: Ordinals, tie: NDArray[np.int64]) -> NDAr
 # --- Normalisation: a scale from a path's own scores, those of the whole union where they are known, and a bound ----
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Scale:
-    """(raw - origin) / spread · factor + offset, within low…high; NaN stays NaN."""
-
-    origin: float = 0.0
-    spread: float = 1.0  # divided by, not multiplied with its inverse: the best of a list must come out as exactly 1
-    factor: float = 1.0
-    offset: float = 0.0
-    low: float = 0.0
-    high: float = np.inf
-    floor: float = 0.0  # the least that the path's own candidates get
-    absent: float = 0.0  # what counts for a chunk that the path does not know
-
-    def __call__(self, raw: Scores) -> Scores:
-        scaled = raw - self.origin if self.origin else raw
-        if self.spread != 1.0:
-            scaled = scaled / self.spread
-        if self.factor != 1.0:
-            scaled = scaled * self.factor
-        if self.offset:
-            scaled = scaled + self.offset
-        return np.clip(scaled, self.low, self.high)
-
-
-def _minmax(own: Scores, known: Scores, maximum: float | None) -> _Scale:
+def _minmax(own: Scores, known: Scores, maximum: float | None) -> Scale:
     bound = maximum
     if bound is None:
         bound = float(own.max()) if known is own else max(float(own.max()), float(np.nanmax(known, initial=-np.inf)))
     if bound <= 0:
-        return _Scale(factor=0.0, floor=FLOOR)
-    return _Scale(spread=bound, high=1.0, floor=FLOOR)
+        return Scale(factor=0.0, floor=FLOOR)
+    return Scale(spread=bound, high=1.0, floor=FLOOR)
 
 
-def _minmax_observed(own: Scores, known: Scores, maximum: float | None) -> _Scale:
+def _minmax_observed(own: Scores, known: Scores, maximum: float | None) -> Scale:
     low, high = float(own.min()), float(own.max())
     if not high > low:
         return _constant(high)
-    return _Scale(
+    return Scale(
         origin=low, spread=high - low, factor=1 - OBSERVED_FLOOR, offset=OBSERVED_FLOOR, high=1.0, floor=OBSERVED_FLOOR
     )
 
 
-def _l2(own: Scores, known: Scores, maximum: float | None) -> _Scale:
+def _l2(own: Scores, known: Scores, maximum: float | None) -> Scale:
     positive = np.sort(np.maximum(own, 0.0))  # sorted: the sum must not depend on the order of the list
     peak = float(positive[-1])
     if peak <= 0:
-        return _Scale(factor=0.0, floor=FLOOR)
+        return Scale(factor=0.0, floor=FLOOR)
     part = positive / peak  # before squaring: neither overflow nor underflow
-    return _Scale(spread=peak, factor=1 / float(np.sqrt(np.sum(part * part))), floor=FLOOR)
+    return Scale(spread=peak, factor=1 / float(np.sqrt(np.sum(part * part))), floor=FLOOR)
 
 
-def _zscore(own: Scores, known: Scores, maximum: float | None) -> _Scale:
+def _zscore(own: Scores, known: Scores, maximum: float | None) -> Scale:
     low, high = float(own.min()), float(own.max())
     if not high > low:
         return _constant(high)
     part = np.sort(own - low) / (high - low)  # the same z-scores, without overflow or cancellation
-    return _Scale(origin=low, spread=high - low, factor=1 / float(part.std()), offset=ZSCORE_FLOOR, floor=ZSCORE_FLOOR)
+    return Scale(origin=low, spread=high - low, factor=1 / float(part.std()), offset=ZSCORE_FLOOR, floor=ZSCORE_FLOOR)
 
 
-def _none(own: Scores, known: Scores, maximum: float | None) -> _Scale:
+def _none(own: Scores, known: Scores, maximum: float | None) -> Scale:
     least = min(float(own.min()), float(np.nanmin(known, initial=np.inf)))
-    return _Scale(low=-np.inf, floor=-np.inf, absent=min(0.0, least))
+    return Scale(low=-np.inf, floor=-np.inf, absent=min(0.0, least))
 
 
 _SCALES = {"minmax": _minmax, "minmax-observed": _minmax_observed, "l2": _l2, "zscore": _zscore, "none": _none}
 
 
-def _constant(level: float) -> _Scale:
+def _constant(level: float) -> Scale:
     """A list without spread: all 1; what is scored below it, beside it, is 0."""
-    return _Scale(origin=level, factor=0.0, offset=0.0, floor=1.0)
+    return Scale(origin=level, step=True, floor=1.0)

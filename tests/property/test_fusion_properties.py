@@ -246,6 +246,37 @@ def test_exact_scores_fill_what_a_list_lacks() -> None:
     assert mean[2] == pytest.approx(0.6875)
 
 
+@settings(max_examples=50, deadline=None)
+@given(lists_of(scores, least=1), normalizations, combinations)
+def test_a_chunk_that_was_no_candidate_gets_what_it_would_have_got(
+    scored: dict[str, dict[int, float]], normalize: Normalization, combine: Combination
+) -> None:
+    """Neighbours along links are compared with candidates, so they must be measured with the same rule."""
+    fused = fuse(results(scored), TIE, normalize=normalize, combine=combine)
+    again = fused.of_others(fused.ordinals, {name: path.raw for name, path in fused.paths.items()})
+    assert again.tolist() == fused.scores.tolist()
+    unknown = np.array(sorted(set(range(N)) - set(fused.ordinals.tolist())), dtype=np.int64)
+    nothing = fused.of_others(unknown, {})
+    assert len(nothing) == len(unknown)
+    if combine in ("sum", "rrf") and normalize != "none":
+        assert (nothing == 0).all()
+        peak = {name: np.full(len(unknown), max(one.values())) for name, one in scored.items()}
+        best = fused.of_others(unknown, peak)
+        assert all(value >= fused.scores[0] - 1e-6 for value in best)
+
+
+def test_others_are_scored_by_hand_worked_values() -> None:
+    fused = fuse({"bm25": result({0: 8.0, 1: 4.0}), "dense": result({1: 0.8})}, TIE)
+    others = fused.of_others(
+        np.array([5, 1, 6]), {"bm25": np.array([2.0, 0.0, np.nan]), "dense": np.array([0.4, 0.0, -1.0])}
+    )
+    assert others.tolist() == pytest.approx([0.375, 0.75, 0.0])
+    rrf = fuse({"bm25": result({0: 8.0, 1: 4.0})}, TIE, combine="rrf")
+    assert rrf.of_others(np.array([5, 6, 7]), {"bm25": np.array([5.0, 1.0, 0.0])}).tolist() == pytest.approx(
+        [1 / (RRF_K + 2), 1 / (RRF_K + 3), 0.0]
+    )
+
+
 def test_a_bound_given_is_the_one_used() -> None:
     assert by_chunk(fuse({"dense": result({0: 0.5, 1: 0.25}, maximum=1.0)}, TIE)) == pytest.approx({0: 0.5, 1: 0.25})
 
