@@ -15,7 +15,7 @@ from clew_client.types import PATHS, EvaluationReport, SearchRequest
 
 from clew.errors import OptionError
 from clew.indexer.progress import Progress, Silence
-from clew.query.metrics import bootstrap_ci95, mean_metrics, percentiles, query_metrics
+from clew.query.metrics import by_document, confidence_interval, mean, measure, percentiles
 
 if TYPE_CHECKING:
     from clew.query.index import Index
@@ -100,19 +100,21 @@ def evaluate(
     for label, request in variants.items():
         for query, text in judged.queries.items():
             ranking, took = ranked_documents(index, request.model_copy(update={"text": text}))
-            measured.setdefault(label, {})[query] = query_metrics(ranking, judged.relevant[query], METRICS)
+            measured.setdefault(label, {})[query] = measure(ranking, judged.relevant[query])
             if label == "all":
                 latencies.append(took)
             progress.advance(1)
     progress.end()
-    means = {label: mean_metrics(list(rows.values())) for label, rows in measured.items()}
+    means = {
+        label: {name: mean([row[name] for row in rows.values()]) for name in METRICS} for label, rows in measured.items()
+    }
     return EvaluationReport(
         queries=len(judged.queries),
         **means["all"],
         latency_ms=percentiles(latencies),
         by_path={name: means[name] for name in PATHS if name in means},
         without_expansion=means.get("without expansion", means["all"]),
-        ci95={name: bootstrap_ci95([row[name] for row in measured["all"].values()]) for name in METRICS},
+        ci95={name: confidence_interval([row[name] for row in measured["all"].values()]) for name in METRICS},
         per_query=measured["all"],
     )
 
@@ -128,7 +130,7 @@ def ranked_documents(index: Index, request: SearchRequest) -> tuple[list[str], f
     depth = FIRST_DEPTH
     while True:
         result = index.answer(request.model_copy(update={"k": depth}))
-        ids = list(dict.fromkeys(hit.path if hit.record is None else hit.record for hit in result.hits))
+        ids = by_document(hit.path if hit.record is None else hit.record for hit in result.hits)
         if len(ids) >= DOCUMENTS or len(result.hits) < depth or depth >= DEEPEST:
             return ids[:DOCUMENTS], result.took_ms
         depth = min(DEEPEST, depth * 2)
