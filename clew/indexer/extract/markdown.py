@@ -17,6 +17,7 @@ from clew.indexer.extract.encoding import open_text
 from clew.indexer.extract.front_matter import NOTHING, FrontMatter
 from clew.indexer.extract.html import render_fragment
 from clew.indexer.extract.text_builder import TextBuilder, join_parts, split_document
+from clew.indexer.extract.unseen import comment_links, unused_definitions
 
 _PIECE = 8 << 20  # characters parsed at once: a longer file is cut in front of a heading, or at an empty line
 
@@ -178,6 +179,7 @@ def render_into(
     first_heading: str | None = None
     lists = quotes = 0  # open ones
     links = 0  # open ones
+    targets: set[str] = set()
     html: list[str] | None = None
     html_line = 0
     in_code = in_row = False
@@ -260,9 +262,11 @@ def render_into(
                     href = f"mailto:{href}"
                 builder.link_start(href, kind)
                 links += 1
+                targets.add(value["dest_url"])
             elif name == "Image":
                 builder.link_start(_embed_target(value), LinkKind.EMBED)
                 links += 1
+                targets.add(value["dest_url"])
             elif name == "CodeBlock":
                 line += count(b"\n", at, start) if start >= at else -count(b"\n", start, at)
                 at = start
@@ -344,7 +348,15 @@ def render_into(
         elif name == "FootnoteReference":
             builder.link(f"#fn:{value}")
     builder.close_block()
+    for href in unused_definitions(source, targets):
+        _unseen(builder, href)
     return first_heading
+
+
+def _unseen(builder: TextBuilder, href: str) -> None:
+    """A link without anchor text, where the next run will begin."""
+    if href == shortcodes.without_tokens(href):
+        builder.link(href)
 
 
 def _embed_target(image: dict[str, Any]) -> str:
@@ -377,6 +389,8 @@ _ATTRIBUTE = re.compile(r"""\s(href|src|id|name|alt)\s*=\s*(?:"([^"]*)"|'([^']*)
 
 
 def _html_block(html: str, builder: TextBuilder, line: int, nesting: int) -> None:
+    for href in comment_links(html):
+        _unseen(builder, href)
     if html.startswith("<!--"):
         html = _COMMENT.sub("", html)
     if html.strip():
@@ -390,6 +404,8 @@ def _inline_html(tag: str, builder: TextBuilder, hidden: str | None, in_row: boo
 
     found = _INLINE_TAG.match(tag)
     if found is None:
+        for href in comment_links(tag):
+            _unseen(builder, href)
         return hidden
     closing, name = bool(found[1]), found[2].lower()
     if name in ("script", "style"):
