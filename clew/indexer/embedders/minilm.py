@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
 from typing import Any
 
@@ -75,16 +76,32 @@ def _reopen(threads: int | None) -> MiniLMEmbedder:
     return MiniLMEmbedder(threads=threads)
 
 
-def _session(model: bytes) -> Any:
+def _session(model: bytes, *, exact: bool | None = None) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # threads take a text each: no waiting for one another inside a text
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    # Without VNNI, products of 8-bit numbers saturate at 16 bits; this keeps them exact there, and alike on all machines.
-    options.add_session_config_entry("session.x64quantprecision", "1")
+    if _sums_saturate() if exact is None else exact:
+        options.add_session_config_entry("session.x64quantprecision", "1")
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def _sums_saturate() -> bool:
+    """Whether this CPU's products of 8-bit numbers overflow at 16 bits: x86 without VNNI.
+
+    There onnxruntime can be told to be exact, at 1.7 times the cost (99 instead of 170 texts/s of 128 tokens where both
+    were measured); everywhere else it is exact anyway. So all machines compute the same whole numbers.
+    """
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return False
+    try:
+        with open("/proc/cpuinfo") as file:
+            flags = next((line for line in file if line.startswith("flags")), "")
+    except OSError:  # an Intel Mac: none is known to have it
+        return True
+    return "avx512_vnni" not in flags and "avx_vnni" not in flags
 
 
 def _tokenizer(content: bytes) -> Any:

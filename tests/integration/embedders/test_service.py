@@ -19,8 +19,12 @@ from clew.indexer.embedders.service import ServiceEmbedder, ServiceSettings, _ke
 from clew.testing.embedders import TEXTS, EmbedderConformance
 from tests.integration.embedders.fake_service import Behaviour, service
 
-TOO_MANY = (429, {"Retry-After": "0.05"}, json.dumps({"error": {"message": "Rate limit reached"}}))
-BROKEN = (503, {}, "overloaded")
+TOO_MANY: tuple[int, dict[str, str], str] = (
+    429,
+    {"Retry-After": "0.05"},
+    json.dumps({"error": {"message": "Rate limit reached"}}),
+)
+BROKEN: tuple[int, dict[str, str], str] = (503, {}, "overloaded")
 
 
 @pytest.fixture(autouse=True)

@@ -45,6 +45,15 @@ def test_vectors_do_not_depend_on_the_number_of_threads(embedder: MiniLMEmbedder
     np.testing.assert_array_equal(embedder.embed_passages(texts), expected)
 
 
+def test_vectors_are_the_same_with_and_without_the_cpus_own_8_bit_products(embedder: MiniLMEmbedder) -> None:
+    """An index built on one machine is searched from another: whole numbers leave no room for differences."""
+    if minilm._sums_saturate():
+        pytest.skip("this CPU has no VNNI to compare with")
+    exact = MiniLMEmbedder(threads=1)
+    exact._session = minilm._session(minilm_graph.build(minilm.WEIGHTS.read()), exact=True)
+    np.testing.assert_array_equal(exact.embed_passages(TEXTS), embedder.embed_passages(TEXTS))
+
+
 def test_one_embedder_serves_several_threads_at_once(embedder: MiniLMEmbedder) -> None:
     """The daemon shares it between requests."""
     expected = [embedder.embed_query(text) for text in TEXTS]
