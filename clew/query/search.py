@@ -15,7 +15,7 @@ from clew_client.types import PATHS, Hit, SearchRequest, SearchResult, SourceSco
 from numpy.typing import NDArray
 
 from clew.connectors.location import Root
-from clew.errors import ClewError, EmbedderMismatchError, MissingPartError, OptionError, ServiceError
+from clew.errors import ClewError, OptionError, RequestError, ServiceError
 from clew.indexer.embedders.protocol import Embedder
 from clew.indexer.lexical.questions import AnalyzedQuestion, analyze_question
 from clew.query import where
@@ -48,52 +48,11 @@ class _Asked:
     vector: Callable[[], NDArray[np.float32]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Fusion:
-    """The scale on which candidates were fused, to be applied to chunks that were none."""
-
-    weights: Mapping[str, float]
-    request: SearchRequest
-
-    def of(self, raw: Mapping[str, Scores], fused: Fused) -> Scores:
-        """The fused score that chunks with these raw scores would have had."""
-        count = len(next(iter(raw.values())))
-        total, present = np.zeros(count), np.zeros(count)
-        active = 0.0
-        for name in sorted(raw):
-            if name not in fused.paths:
-                continue
-            path = fused.paths[name]
-            known = ~np.isnan(path.raw)
-            if not known.any():
-                continue
-            normalized = _interpolated(raw[name], path.raw[known], path.normalized[known])
-            have = ~np.isnan(normalized)
-            value = np.where(have, normalized, 0.0) * path.weight
-            active += path.weight
-            present += np.where(have, path.weight, 0.0)
-            total = np.maximum(total, value) if self.request.combine == "max" else total + value
-        if self.request.combine == "sum":
-            return total / active if active else total
-        if self.request.combine == "mean":
-            return np.divide(total, present, out=np.zeros(count), where=present > 0)
-        return total if self.request.combine == "max" else np.zeros(count)  # rrf: not ranked, no score
-
-
-def _interpolated(raw: Scores, known: Scores, normalized: Scores) -> Scores:
-    """A path's scale, which is linear between its ends, read off the scores it gave; NaN stays NaN."""
-    order = np.argsort(known, kind="stable")
-    known, normalized = known[order], normalized[order]
-    if known[0] > 0:
-        known, normalized = np.concatenate([[0.0], known]), np.concatenate([[0.0], normalized])
-    return np.where(np.isnan(raw), np.nan, np.interp(raw, known, normalized))
-
-
 @dataclass(kw_only=True)
 class _Answered:
     """What the paths gave, and what became of it."""
 
-    fusion: Fusion
+    weights: Mapping[str, float]
     lists: dict[str, PathResult] = field(default_factory=dict)
     degraded: dict[str, str] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
@@ -261,7 +220,7 @@ class Searcher:
 
     def _answer(self, asked: _Asked, weights: Mapping[str, float], k: int) -> _Answered:
         """Ask all paths, and fuse what they say."""
-        answered = _Answered(fusion=Fusion(weights=weights, request=asked.request))
+        answered = _Answered(weights=weights)
         names = [name for name in dict.fromkeys(asked.request.paths) if weights[name] > 0]
         answered.degraded = {k: v for k, v in degraded(self._pinned).items() if k in (*names, "links")}
         if len(self._pinned.universe):
@@ -285,8 +244,8 @@ class Searcher:
                 future.cancel()
                 answered.degraded[name] = f"no answer within {asked.request.timeout} s"
                 continue
-            except (EmbedderMismatchError, MissingPartError):
-                raise  # the reader's own installation does not fit: that is for the asker to mend
+            except RequestError:
+                raise  # the question, the installation or the index is wrong: an answer of the others would hide it
             except ClewError as error:
                 answered.degraded[name] = str(error)
                 continue
@@ -298,7 +257,7 @@ class Searcher:
 
     def _fuse(self, asked: _Asked, answered: _Answered) -> None:
         """Score every candidate on every path, then fuse."""
-        everyone = union(answered.lists, answered.fusion.weights)
+        everyone = union(answered.lists, answered.weights)
         answered.lists = {
             name: PathResult(candidates=result.candidates, exact=self._paths[name].scores(asked, everyone))
             for name, result in answered.lists.items()
@@ -306,7 +265,7 @@ class Searcher:
         answered.fused = fuse(
             answered.lists,
             self._pinned.universe.tie,
-            weights=answered.fusion.weights,
+            weights=answered.weights,
             normalize=asked.request.normalize,
             combine=asked.request.combine,
         )
@@ -328,7 +287,7 @@ class Searcher:
 
         def relevance(ordinals: Ordinals) -> Scores:
             raw = {name: self._paths[name].scores(asked, ordinals) for name in answered.lists}
-            return answered.fusion.of(raw, fused) + self._title_bonus(asked, ordinals)
+            return fused.of_others(ordinals, raw) + self._title_bonus(asked, ordinals)
 
         return expand(
             fused.ordinals[best],

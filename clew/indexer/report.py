@@ -1,0 +1,142 @@
+"""What a run did, as users get it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from clew_client.types import ChunkCounts, DryRun, FileCounts, IndexReport, LinkCounts, Seconds
+
+from clew.connectors.listing import ListingTally, list_entries
+from clew.connectors.location import Root
+from clew.errors import NoIndexError
+from clew.indexer import changes as diff
+from clew.indexer.changes import Changes, KnownFiles
+from clew.indexer.place import Place
+from clew.indexer.run import RunOptions, RunOutcome, run_index, selection_of
+from clew.indexer.schemas import FILES
+from clew.indexer.settings import SelectionSettings
+from clew.indexer.snapshots import Snapshot
+
+#: Estimates of a dry run, from benchmarks on two cores: see docs/benchmarks.md.
+CHARS_PER_CHUNK = 1_000
+READING_BYTES_PER_SECOND = 1_500_000
+CHUNKS_PER_SECOND = {"none": 1e9, "minilm": 22.0, "wordllama": 4_200.0, "e5": 22.0}
+DOLLARS_PER_LIST, DOLLARS_PER_GET = 5e-6, 4e-7  # list price of S3 Standard, us-east-1
+SHOWN_CHANGES = 1_000
+
+
+def report_of(outcome: RunOutcome) -> IndexReport:
+    """The report of a run."""
+    changes, statistics = outcome.changes, outcome.snapshot.statistics
+    states = statistics.links
+    return IndexReport(
+        snapshot=outcome.snapshot.number,
+        files=FileCounts(
+            seen=changes.seen,
+            added=len(changes.added),
+            changed=len(changes.changed),
+            renamed=len(changes.renamed),
+            removed=len(changes.removed),
+            unchanged=changes.unchanged,
+            failed=outcome.failed,
+            skipped=outcome.skipped,
+        ),
+        chunks=ChunkCounts(
+            total=statistics.chunks,
+            written=outcome.chunks_written,
+            deleted=outcome.chunks_deleted,
+            vectors_reused=outcome.vectors_reused,
+        ),
+        links=LinkCounts(
+            total=sum(states.values()),
+            resolved=states.get("resolved", 0),
+            dangling=states.get("dangling", 0),
+            external=states.get("external", 0),
+        ),
+        bytes_read=outcome.bytes_read,
+        seconds=Seconds(**outcome.wall),
+        cpu_seconds=Seconds(**outcome.cpu),
+        peak_rss_bytes=outcome.peak_rss,
+        advice=outcome.advice,
+    )
+
+
+def dry_run(root_text: str, options: RunOptions) -> DryRun:
+    """What `run_index` would do, without reading a file or writing anything."""
+    root = Root.parse(root_text, options.storage_options).require()
+    place = Place.open(root.index_place(options.index), options.storage_options)
+    snapshot = _latest(place, options)
+    selection, embedder = options.selection or SelectionSettings(), options.embedder or "minilm"
+    known = KnownFiles(FILES.empty_table())
+    if snapshot is not None:
+        generation = place.generation(snapshot)
+        selection = options.selection or generation.selection
+        embedder = generation.settings.embedder
+        known = KnownFiles(place.tables(snapshot, generation)["files"].read(diff.KNOWN_COLUMNS))
+    tally = ListingTally()
+    listing = list_entries(root, selection_of(selection), place=place.address, tally=tally)
+    changes = diff.compare(listing, known, started_ns=_end_of_time())
+    sizes = Counter[str]()
+    files = Counter[str]()
+    for change in (*changes.added, *changes.changed):
+        kind = diff.extension_of(change.entry.path) or "(none)"
+        sizes[kind] += change.entry.size
+        files[kind] += 1
+    size = sum(sizes.values())
+    chunks = size // CHARS_PER_CHUNK + sum(files.values())
+    gets = sum(files.values()) * 2 if root.kind != "file" else 0
+    rate = CHUNKS_PER_SECOND.get(embedder, CHUNKS_PER_SECOND["minilm"])
+    return DryRun(
+        files=FileCounts(
+            seen=changes.seen,
+            added=len(changes.added),
+            changed=len(changes.changed),
+            renamed=len(changes.renamed),
+            removed=len(changes.removed),
+            unchanged=changes.unchanged,
+        ),
+        bytes=size,
+        by_type={kind: {"files": files[kind], "bytes": sizes[kind]} for kind in sorted(files)},
+        requests={"list": tally.requests, "get": gets},
+        chunks=chunks,
+        seconds=round(size / READING_BYTES_PER_SECOND + chunks / rate, 1),
+        money=round(tally.requests * DOLLARS_PER_LIST + gets * DOLLARS_PER_GET, 6) if root.kind != "file" else 0.0,
+        changes=tuple(_named(changes))[:SHOWN_CHANGES],
+    )
+
+
+def _latest(place: Place, options: RunOptions) -> Snapshot | None:
+    if options.full:
+        return None
+    try:
+        return place.snapshots.require()
+    except NoIndexError:
+        return None
+
+
+def _end_of_time() -> int:
+    """Later than any row of the table: a dry run deletes nothing, so no race need be feared."""
+    return (1 << 63) - 1
+
+
+def _named(changes: Changes) -> Iterator[dict[str, str]]:
+    rows = [("added", one.entry.path) for one in changes.added]
+    rows += [("changed", one.entry.path) for one in changes.changed]
+    rows += [("removed", one.known.path) for one in changes.removed]
+    for change, path in sorted(rows, key=lambda row: row[1]):
+        yield {"change": change, "path": path}
+    for renamed in changes.renamed:
+        yield {"change": "renamed", "path": renamed.entry.path, "from": renamed.known.path}
+
+
+def index(root: str, *, progress: Any = None, **options: Any) -> IndexReport:
+    """Build the index of a root, or bring it up to date.
+
+    `options` are those of `RunOptions`: index, storage_options, embedder, settings, selection, workers, full, wait,
+    accept_mass_delete. Raises `clew.errors.ClewError`.
+    """
+    if isinstance(options.get("selection"), Mapping):
+        options["selection"] = SelectionSettings(**options["selection"])
+    return report_of(run_index(root, RunOptions(**options), progress))
