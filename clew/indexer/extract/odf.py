@@ -63,12 +63,9 @@ def _parts(source: Source, *, slides: bool) -> Iterator[Document]:
         known = odf_properties(archive)
         writer = PartWriter(source)
         writer.title, writer.meta, writer.language = known.title, known.meta, known.language
-        handler = _Slides(is_writer(writer.builder)) if slides else _Text(is_writer(writer.builder))
+        handler = _Slides(writer) if slides else _Text(writer)
         for _ in parse(archive.chunks("content.xml"), handler, what=f"{source.path}: content.xml"):
-            if writer.full and handler.between_blocks:
-                writer.title = writer.title or handler.title
-                yield writer.take()
-                handler.out = is_writer(writer.builder)
+            yield from writer.drain()
         writer.title = writer.title or handler.title
         yield writer.take()
 
@@ -178,9 +175,10 @@ class _Text(XmlHandler):
 
     prefixes = PREFIXES
 
-    def __init__(self, out: Writer) -> None:
+    def __init__(self, parts: PartWriter) -> None:
         super().__init__()
-        self.out = out
+        self._parts = parts
+        self.out = is_writer(parts.builder)
         self.title: str | None = None  # the first heading of level 1
         self._paragraphs: list[_Paragraph] = []
         self._lists = 0
@@ -232,10 +230,13 @@ class _Text(XmlHandler):
             }
         )
 
-    @property
-    def between_blocks(self) -> bool:
-        """Whether no paragraph, list, table or frame is open."""
-        return not (self._paragraphs or self._tables or self._outer or self._lists)
+    def _cut(self) -> None:
+        """Between two blocks: a part that is long enough is set aside."""
+        if self._paragraphs or self._outer or self._in_row:
+            return
+        self._parts.title = self._parts.title or self.title
+        if self._parts.cut():
+            self.out = is_writer(self._parts.builder)
 
     # --- paragraphs ---
 
@@ -277,6 +278,7 @@ class _Text(XmlHandler):
             return
         self.out.close_block()
         self._place(paragraph.later)
+        self._cut()
 
     def _place(self, later: list[Recording]) -> None:
         for recording in later:
@@ -368,6 +370,7 @@ class _Text(XmlHandler):
             self._in_row = False
             self.out.close_block()
             self._place(self._row_later)
+            self._cut()
 
     def _end_table(self) -> None:
         if self._tables:
@@ -409,8 +412,8 @@ class _Text(XmlHandler):
 class _Slides(_Text):
     """Reads the slides of a presentation: titles first, then the other frames, then the notes."""
 
-    def __init__(self, out: Writer) -> None:
-        super().__init__(out)
+    def __init__(self, parts: PartWriter) -> None:
+        super().__init__(parts)
         self._number = 0
         self._page: Writer | None = None  # where the slide goes
         self._first = Recording()
@@ -426,10 +429,10 @@ class _Slides(_Text):
         self.ends["presentation:notes"] = self._end_notes
         del self.starts["draw:text-box"], self.ends["draw:text-box"]
 
-    @property
-    def between_blocks(self) -> bool:
-        """Whether no slide is open."""
-        return self._page is None
+    def _cut(self) -> None:
+        """Between two slides only."""
+        if self._page is None:
+            super()._cut()
 
     def _begin_page(self, attributes: Mapping[str, str]) -> None:
         if self._page is not None:
@@ -452,6 +455,7 @@ class _Slides(_Text):
             recording.replay(self.out)
             self.out.close_block()
             self.out.break_group()
+        self._cut()
 
     def _begin_frame(self, attributes: Mapping[str, str]) -> None:
         if self._page is None or self._in_notes or self._outer or self._paragraphs:

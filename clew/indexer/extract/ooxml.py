@@ -57,12 +57,9 @@ def _parts(source: Source) -> Iterator[Document]:
         known = properties(archive)
         writer = PartWriter(source)
         writer.title, writer.meta, writer.language = known.title, known.meta, known.language
-        handler = _Text(is_writer(writer.builder), styles, related, notes)
+        handler = _Text(is_writer(writer.builder), styles, related, notes, writer)
         for _ in parse(archive.chunks(part), handler, what=f"{source.path}: {part}"):
-            if writer.full and handler.between_blocks:
-                writer.title = writer.title or handler.title
-                yield writer.take()
-                handler.out = is_writer(writer.builder)
+            yield from writer.drain()
         writer.title = writer.title or handler.title
         yield writer.take()
 
@@ -198,8 +195,10 @@ class _Text(XmlHandler):
         styles: Mapping[str, _Look],
         related: Mapping[str, Relationship],
         notes: Mapping[str, Mapping[str, Recording]],
+        parts: PartWriter | None = None,
     ) -> None:
         super().__init__()
+        self._parts = parts
         self.out = out
         self.title: str | None = None  # the first paragraph in the style Title, or the first heading of level 1
         self._styles = styles
@@ -260,10 +259,13 @@ class _Text(XmlHandler):
             }
         )
 
-    @property
-    def between_blocks(self) -> bool:
-        """Whether no paragraph, table or text box is open."""
-        return not (self._paragraphs or self._tables or self._outer)
+    def _cut(self) -> None:
+        """Between two blocks: a part that is long enough is set aside."""
+        if self._parts is None or self._paragraphs or self._outer or self._row() is not None:
+            return
+        self._parts.title = self._parts.title or self.title
+        if self._parts.cut():
+            self.out = is_writer(self._parts.builder)
 
     # --- paragraphs ---
 
@@ -327,6 +329,7 @@ class _Text(XmlHandler):
         for recording in paragraph.later:
             recording.replay(self.out)
             self.out.close_block()
+        self._cut()
 
     def _write(self, text: str) -> None:
         field_ = self._fields[-1] if self._fields else None
@@ -447,6 +450,7 @@ class _Text(XmlHandler):
                 recording.replay(self.out)
                 self.out.close_block()
             table.later.clear()
+            self._cut()
 
     def _end_table(self) -> None:
         if self._tables:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from clew.errors import OutputLimitError
 from clew.indexer.extract.document import Document, Source
@@ -19,6 +19,7 @@ class PartWriter:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._written = 0  # code points in parts that were taken
+        self._finished: list[Document] = []
         self.builder = self.new_builder()
         self.title: str | None = None
         self.meta: Mapping[str, str | tuple[str, ...]] = {}
@@ -38,6 +39,18 @@ class PartWriter:
                 f"{self._source.path} holds more than {limits.text:,} characters; split it, or raise the limit"
             )
         return position >= limits.part
+
+    def cut(self) -> bool:
+        """Call between two blocks: sets the part aside where it has reached its size, and tells whether it did."""
+        if not self.full:
+            return False
+        self._finished.append(self.take())
+        return True
+
+    def drain(self) -> Iterator[Document]:
+        """The parts that were set aside."""
+        finished, self._finished = self._finished, []
+        yield from finished
 
     def take(self) -> Document:
         """The part written so far."""

@@ -418,13 +418,16 @@ class _Page:
         builder.anchor(f"page={self.number}")
         marks: list[tuple[int, int, str]] = [(at, 1, name) for at, name in self.anchors]
         for start, end, href in self.links:
-            marks.append((start, 2, href))
-            marks.append((end, 0, ""))
+            if start == end:
+                marks.append((start, 2, href))
+            else:
+                marks.append((start, 3, href))
+                marks.append((end, 0, ""))
         marks.sort(key=lambda mark: mark[:2])
         at_mark = 0
         lines = self.lines
         starts = [at for at in range(len(lines)) if at in self.breaks]
-        for begin, finish in zip(starts, [*starts[1:], len(lines)], strict=True):
+        for begin, finish in pairwise([*starts, len(lines)]):
             first = lines[begin]
             end = lines[finish - 1].end
             text = self.text
@@ -446,6 +449,8 @@ class _Page:
                     builder.link_end()
                 elif what == 1:
                     builder.anchor(value)
+                elif what == 2:
+                    builder.link(value)
                 else:
                     builder.link_start(value)
                 at_mark += 1
@@ -455,7 +460,7 @@ class _Page:
         while at_mark < len(marks):
             if marks[at_mark][1] == 1:
                 builder.anchor(marks[at_mark][2])
-            elif marks[at_mark][1] == 2:
+            elif marks[at_mark][1] >= 2:
                 builder.link(marks[at_mark][2])
             at_mark += 1
         return sum(line.end - line.start for line in lines)
@@ -524,7 +529,7 @@ def _paragraph_starts(lines: list[_Line], text: str) -> set[int]:
         if 0.3 * line.height < before.bottom - line.bottom < 2.5 * line.height
     )
     leading = min(leadings, key=lambda step: (-leadings[step], step)) if leadings else 0.0
-    widest = max(line.right for line in lines)
+    widest = _column_ends(lines)
     starts = {0}
     for at in range(1, len(lines)):
         before, line = lines[at - 1], lines[at]
@@ -547,10 +552,22 @@ def _paragraph_starts(lines: list[_Line], text: str) -> set[int]:
             or (abs(before.height - line.height) > 0.15 * height and not flows)
             or (ended and line.left - before.left > 0.8 * line.height)
             or (ended and (_NUMBERED.match(text, line.start) or _DASHED.match(text, line.start)))
-            or (ended and before.right < before.left + 0.75 * (widest - before.left) and line.left <= before.left)
+            or (ended and before.right < before.left + 0.75 * (widest[at - 1] - before.left) and line.left <= before.left)
         ):
             starts.add(at)
     return starts
+
+
+def _column_ends(lines: list[_Line]) -> list[float]:
+    """For each line, how far right the lines of its column reach; a column ends where the text goes up again."""
+    ends: list[float] = []
+    column = [lines[0]]
+    for before, line in pairwise([*lines, lines[0]]):
+        if line.bottom > before.bottom + 0.5 * line.height or line is lines[0]:
+            ends.extend([max(part.right for part in column)] * len(column))
+            column = []
+        column.append(line)
+    return ends
 
 
 def _key(text: str) -> str:

@@ -57,11 +57,11 @@ def sheet_href(name: str) -> str:
     return "#sheet=" + quote(name, safe="/:@!$&'()*+,;=~")
 
 
-def _next_part(writer: PartWriter, name: str) -> Document:
-    """Cut in the middle of a sheet."""
-    document = writer.take()
-    writer.builder.location("sheet", name)
-    return document
+def _end_row(writer: PartWriter, name: str) -> None:
+    """Behind a row the text may be cut; the next part begins in the same sheet."""
+    writer.builder.close_block()
+    if writer.cut():
+        writer.builder.location("sheet", name)
 
 
 # --- XLSX -------------------------------------------------------------------------------------------------------------
@@ -90,10 +90,9 @@ def _xlsx_parts(source: Source) -> Iterator[Document]:
                 continue
             _begin_sheet(writer, name)
             links = _sheet_links(archive, relationship.part)
-            rows = _Rows(writer, strings.strings, formats.kinds(), links, date1904=book.date1904)
+            rows = _Rows(writer, name, strings.strings, formats.kinds(), links, date1904=book.date1904)
             for _ in parse(archive.chunks(relationship.part), rows, what=f"{source.path}: {relationship.part}"):
-                if writer.full and rows.between_rows:
-                    yield _next_part(writer, name)
+                yield from writer.drain()
             writer.builder.break_group()
         yield writer.take()
 
@@ -253,6 +252,7 @@ class _Rows(XmlHandler):
     def __init__(
         self,
         writer: PartWriter,
+        sheet: str,
         strings: list[str],
         kinds: Mapping[str, int],
         links: Mapping[str, str],
@@ -261,11 +261,11 @@ class _Rows(XmlHandler):
     ) -> None:
         super().__init__()
         self._writer = writer
+        self._sheet = sheet
         self._strings = strings
         self._kinds = kinds
         self._links = links
         self._epoch = datetime(1904, 1, 1) if date1904 else datetime(1899, 12, 30)  # noqa: DTZ001 - cells have no zone
-        self.between_rows = True
         self._type = ""
         self._style = ""
         self._cell = ""
@@ -294,13 +294,11 @@ class _Rows(XmlHandler):
         )
 
     def _begin_row(self, _: Mapping[str, str]) -> None:
-        self.between_rows = False
         self._row_begun = False
 
     def _end_row(self) -> None:
-        self.between_rows = True
         if self._row_begun:
-            self._writer.builder.close_block()
+            _end_row(self._writer, self._sheet)
 
     def _begin_cell(self, attributes: Mapping[str, str]) -> None:
         get = attributes.get
@@ -402,8 +400,7 @@ def _ods_parts(source: Source) -> Iterator[Document]:
         writer.title, writer.meta, writer.language = known.title, known.meta, known.language
         rows = _OdsRows(writer)
         for _ in parse(archive.chunks("content.xml"), rows, what=f"{source.path}: content.xml"):
-            if writer.full and rows.between_rows:
-                yield _next_part(writer, rows.sheet)
+            yield from writer.drain()
         yield writer.take()
 
 
@@ -415,8 +412,7 @@ class _OdsRows(XmlHandler):
     def __init__(self, writer: PartWriter) -> None:
         super().__init__()
         self._writer = writer
-        self.sheet = ""
-        self.between_rows = True
+        self._sheet = ""
         self._row_begun = False
         self._pieces: list[str] = []
         self._links: list[tuple[int, int, str]] = []  # of the cell: first and last piece, href
@@ -451,23 +447,21 @@ class _OdsRows(XmlHandler):
         )
 
     def _begin_table(self, attributes: Mapping[str, str]) -> None:
-        if self.sheet:  # a table inside a cell
+        if self._sheet:  # a table inside a cell
             return
-        self.sheet = self.attribute(attributes, "table:name") or "Sheet"
-        _begin_sheet(self._writer, self.sheet)
+        self._sheet = self.attribute(attributes, "table:name") or "Sheet"
+        _begin_sheet(self._writer, self._sheet)
 
     def _end_table(self) -> None:
-        self.sheet = ""
+        self._sheet = ""
         self._writer.builder.break_group()
 
     def _begin_row(self, _: Mapping[str, str]) -> None:
-        self.between_rows = False
         self._row_begun = False
 
     def _end_row(self) -> None:
-        self.between_rows = True
         if self._row_begun:
-            self._writer.builder.close_block()
+            _end_row(self._writer, self._sheet)
 
     def _begin_cell(self, attributes: Mapping[str, str]) -> None:
         self._pieces.clear()
