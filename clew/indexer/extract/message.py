@@ -178,7 +178,8 @@ class _Reader:
             self.builder.open_block()
             self.builder.text(f"Attachment: {name or '(unnamed)'}")
             self.builder.close_block()
-        textual = kind.startswith("text/") or kind in _TEXTUAL or name.lower().endswith(_TEXT_NAMES)
+        # A part that claims to have parts, and has none, is text that lost its boundary.
+        textual = kind.startswith(("text/", "multipart/")) or kind in _TEXTUAL or name.lower().endswith(_TEXT_NAMES)
         if textual:
             if kind == "application/octet-stream" and name.lower().endswith((".html", ".htm")):
                 kind = "text/html"

@@ -552,7 +552,11 @@ def _paragraph_starts(lines: list[_Line], text: str) -> set[int]:
             or (abs(before.height - line.height) > 0.15 * height and not flows)
             or (ended and line.left - before.left > 0.8 * line.height)
             or (ended and (_NUMBERED.match(text, line.start) or _DASHED.match(text, line.start)))
-            or (ended and before.right < before.left + 0.75 * (widest[at - 1] - before.left) and line.left <= before.left)
+            or (
+                ended
+                and before.right < before.left + 0.75 * (widest[at - 1] - before.left)
+                and line.left <= before.left
+            )
         ):
             starts.add(at)
     return starts

@@ -460,7 +460,7 @@ def _text_lines(pieces: Iterable[str]) -> Iterator[bytes | None]:
         lines = (rest + piece).split("\n")
         rest = lines.pop()
         for line in lines:
-            yield None if too_long else line.encode("utf-8", "replace")
+            yield None if too_long or len(line) > _MAX_ROW else line.encode("utf-8", "replace")
             too_long = False
         if len(rest) > _MAX_ROW:
             rest, too_long = "", True
@@ -493,9 +493,9 @@ def _json_lines(lines: Iterator[bytes | None]) -> Iterator[_Numbered]:
 
 
 def _leniently(line: bytes) -> Any:
-    """What orjson refuses: NaN, integers beyond 64 bits, single bytes that are no UTF-8."""
+    """What orjson refuses: NaN, control characters in strings, single bytes that are no UTF-8."""
     try:
-        return json.loads(line.decode("utf-8", "replace"))
+        return json.loads(line.decode("utf-8", "replace"), strict=False)
     except (ValueError, RecursionError) as error:
         return _Broken(reason=f"no JSON ({error})")
 
