@@ -7,13 +7,11 @@ are killed (on Linux).
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import http.client
 import importlib.metadata
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -97,23 +95,26 @@ class S3Server:
         return name
 
 
-def _die_with_parent() -> None:
-    """In the child, on Linux: be killed when the tests are (PR_SET_PDEATHSIG)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+#: Starts the command given as its arguments so that, on Linux, it is killed when the tests are (PR_SET_PDEATHSIG = 1).
+#: Not a `preexec_fn`: that forks, which lance and other threaded libraries warn about.
+_LAUNCHER = """
+import ctypes, os, signal, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 
 
 @contextlib.contextmanager
 def _process(command: list[str], log: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     with log.open("ab") as output:
         process = subprocess.Popen(
-            command,
+            [sys.executable, "-c", _LAUNCHER, *command],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             env={**os.environ, **environment},
             cwd=log.parent,
-            preexec_fn=_die_with_parent,
         )
     try:
         yield process
@@ -265,6 +266,7 @@ class FaultProxy:
     seen: list[Seen] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     after: Callable[[Seen], None] | None = None  # called once an answer has arrived from the server, before it is sent
+    dropped_headers: frozenset[str] = frozenset()  # lower case: what the server is never told
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def fail(self, kind: str, **arguments: Any) -> Fault:
@@ -335,7 +337,8 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
             for name, value in self.headers.items():
-                if name.lower() not in ("connection", "expect", "transfer-encoding", "content-length"):
+                dropped = {"connection", "expect", "transfer-encoding", "content-length", *self.proxy.dropped_headers}
+                if name.lower() not in dropped:
                     connection.putheader(name, value)
             if body or self.command in ("PUT", "POST"):
                 connection.putheader("Content-Length", str(len(body)))

@@ -16,7 +16,7 @@ from typing import Any
 
 from clew.connectors import s3 as service
 from clew.connectors.entry import Entry
-from clew.connectors.patterns import IGNORE_FILE, Selection
+from clew.connectors.patterns import IGNORE_FILE, Selection, folders_above
 from clew.connectors.retries import advice, http_status, reason, retry
 from clew.errors import ListingError
 
@@ -24,6 +24,9 @@ from clew.errors import ListingError
 LAST = "\U0010ffff"
 _IGNORE_FILE_BYTES = 1 << 20
 _REMEMBERED = 1 << 14  # folders
+#: What servers that list in the order of keys call themselves. (SeaweedFS lists folder by folder: `a/b` before `a-b`.)
+ORDERED_SERVERS = ("amazons3", "minio", "ceph", "uploadserver")
+_PAGES_BEFORE_SPLITTING = 16  # up to 16,000 keys one thread lists alone, without a request too many
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,51 +47,62 @@ class Bucket:
         self.bucket = bucket
         self.prefix = prefix
         self.is_ordered = not bucket.endswith("--x-s3")  # directory buckets list in no order
-        self.requests = 0
+        self.requests = 0  # LIST requests, of which
+        self.extra_requests = 0  # were, or may have been, spent on finding places to split
         self.ignored_keys = 0
+        self._split_from = _PAGES_BEFORE_SPLITTING
         self._lock = threading.Lock()
 
-    def pages(self, span: Span) -> Iterator[tuple[list[Mapping[str, Any]], bool]]:
-        """Pages of object records, and whether more may follow; one request each, retried while transient."""
-        token: str | None = None
-        after = span.after
-        while True:
-            request: dict[str, Any] = {"Bucket": self.bucket, "Prefix": span.prefix, "MaxKeys": 1000}
-            if token is not None:
-                request["ContinuationToken"] = token
-            elif after:
-                request["StartAfter"] = after
-            with self._lock:
-                self.requests += 1
-            try:
-                answer = retry(lambda request=request: self.client.list_objects_v2(**request, **self.arguments))  # type: ignore[misc]
-            except Exception as error:
-                raise ListingError(
-                    f"Storage failed while listing s3://{self.bucket}/{span.prefix}: {reason(error)}. {advice(error)}"
-                ) from error
-            more = bool(answer.get("IsTruncated"))
-            token = answer.get("NextContinuationToken")
-            yield answer.get("Contents") or [], more
-            if not more:
-                return
-            if token is None:
-                raise ListingError(
-                    f"The listing of s3://{self.bucket}/{span.prefix} broke off: the service says that there is more, "
-                    "but not how to go on."
-                )
+    def page(self, **request: Any) -> Mapping[str, Any]:
+        """One LIST request, retried while it fails transiently.
 
-    def walk(self, span: Span, selection: Selection, spawn: Callable[[Span], None]) -> Iterator[Entry]:
-        """The files among the keys of a span."""
+        Raises:
+            ListingError: it failed.
+        """
+        with self._lock:
+            self.requests += 1
+        try:
+            answer: Mapping[str, Any] = retry(
+                lambda: self.client.list_objects_v2(
+                    **{"Bucket": self.bucket, "MaxKeys": 1000, **request, **self.arguments}
+                )
+            )
+        except Exception as error:
+            raise ListingError(
+                f"Storage failed while listing s3://{self.bucket}/{request['Prefix']}: {reason(error)}. {advice(error)}"
+            ) from error
+        return answer
+
+    def walk(
+        self,
+        span: Span,
+        selection: Selection,
+        spawn: Callable[[Span], None],
+        has_room: Callable[[], bool] = lambda: False,
+    ) -> Iterator[Entry]:
+        """The files among the keys of a span.
+
+        While `has_room` says that somebody is idle, and the span turns out long, its upper part is spawned.
+        """
         folders = _Folders(self, selection, span)
-        for page, _more in self.pages(span):
-            for record in page:
+        until, first, last = span.until, "", ""
+        position = {"StartAfter": span.after} if span.after else {}
+        while True:
+            answer = self.page(Prefix=span.prefix, **position)
+            for record in answer.get("Contents") or []:
                 key = str(record["Key"])
-                if span.until and key > span.until:
+                if until and key > until:
                     return
+                if (span.after or until) and key <= last:
+                    raise ListingError(
+                        f"s3://{self.bucket} lists its keys in no order ({key!r} after {last!r}), although its kind of "
+                        "server should; nothing was concluded from it."
+                    )
+                first, last = first or key, key
                 path = key[len(self.prefix) :]
                 if key.endswith("/") or not path:
                     continue
-                if "//" in path or not _is_relative(path):
+                if not _is_relative(path):
                     with self._lock:
                         self.ignored_keys += 1
                     continue
@@ -99,6 +113,59 @@ class Bucket:
                         mtime_ns=service.timestamp_ns(record.get("LastModified")),
                         etag=service.etag(record.get("ETag")),
                     )
+            if not answer.get("IsTruncated"):
+                return
+            token = answer.get("NextContinuationToken")
+            if token is None:
+                raise ListingError(
+                    f"The listing of s3://{self.bucket}/{span.prefix} broke off: the service says that there is more, "
+                    "but not how to go on."
+                )
+            position = {"ContinuationToken": str(token)}
+            if self.can_split(answer):
+                left_out = folders.left_out
+                if left_out is not None:  # what remains of a folder of a million machine-made files is not read
+                    position = {"StartAfter": f"{self.prefix}{left_out}/{LAST}"}
+                elif has_room():
+                    middle = self._middle(span.prefix, first, last, until)
+                    if middle is not None:
+                        spawn(Span(span.prefix, after=middle, until=until))
+                        until = middle
+
+    def can_split(self, answer: Mapping[str, Any]) -> bool:
+        """Whether this server is known to list keys in their order, so that any key is a place to begin."""
+        server = str(answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("server", "")).lower()
+        return self.is_ordered and server.startswith(ORDERED_SERVERS)
+
+    def _middle(self, prefix: str, first: str, last: str, until: str) -> str | None:
+        """A key in the midst of what is left of a span; None when looking for one is not worth its requests.
+
+        Looking costs a request a level and splitting half a page, so all of it together is kept near a tenth of what
+        was spent on listing. The level on which the keys so far differ comes first, then those below, then those above.
+        """
+        if not self._may_look():
+            return None
+        folders = [f"{folder}/" for folder in folders_above(last) if folder]
+        levels = [prefix, *(folder for folder in folders if folder.startswith(prefix) and folder != prefix)]
+        shared = sum(first.startswith(level) for level in levels) - 1
+        for level in levels[shared:] + levels[:shared][::-1]:
+            with self._lock:
+                self.extra_requests += 1
+            answer = self.page(Prefix=level, StartAfter=last, Delimiter="/")
+            found = [str(each["Prefix"]) for each in answer.get("CommonPrefixes") or []]
+            beyond = [each for each in found if each > last and (not until or each < until)]
+            if beyond:
+                return beyond[len(beyond) // 2]
+        with self._lock:  # one long folder without folders: look again much later
+            self._split_from = 2 * self.requests
+        return None
+
+    def _may_look(self) -> bool:
+        with self._lock:
+            if self.requests < self._split_from or 10 * (self.extra_requests + 2) > self.requests:
+                return False
+            self.extra_requests += 1
+            return True
 
     def selection_at(self, path: str, selection: Selection) -> Selection:
         """The selection with the rules of every ignore file above `path`: one request a folder."""
@@ -135,7 +202,7 @@ class Bucket:
 
 
 def _is_relative(path: str) -> bool:
-    if path[0] == "/":
+    if path[0] == "/" or "//" in path or "\0" in path:
         return False
     return not ("." in path and any(segment in (".", "..") for segment in path.split("/")))
 
@@ -154,6 +221,11 @@ class _Folders:
         self._stack: list[tuple[str, Selection, bool]] = []  # folder ('' or 'a/b'), its selection, left out
         self._texts: dict[str, str | None] = {}  # of ignore files, where keys come in no order
         self._marked: dict[str, bool] = {}
+
+    @property
+    def left_out(self) -> str | None:
+        """The folder of the last key, or one above it, that is left out whole."""
+        return self._stack[-1][0] if self._stack and self._stack[-1][2] else None
 
     def admit(self, path: str) -> bool:
         folder, _, name = path.rpartition("/")

@@ -96,7 +96,8 @@ def _stream(root: Root, selection: Selection, workers: int | None, tally: Listin
     elif root.kind == "s3":
         bucket = Bucket(root.storage_options, root.bucket, root.prefix)
         keys: Fanout[Span, Entry] = Fanout(
-            lambda span, spawn: bucket.walk(span, selection, spawn), workers=workers or _REMOTE_WORKERS
+            lambda span, spawn: bucket.walk(span, selection, spawn, lambda: keys.idle > keys.waiting),
+            workers=workers or _REMOTE_WORKERS,
         )
         try:
             yield from keys.stream([Span(root.prefix + head) for head in selection.heads()])

@@ -83,11 +83,23 @@ def _compile(lines: Iterable[str], *, source: str | None = None) -> GitIgnoreSpe
 
 
 def _match(spec: GitIgnoreSpec, path: str, is_folder: bool) -> bool | None:
-    """True: matched; False: taken back by a `!` pattern; None: not mentioned."""
-    # A line break is replaced because `$` in a compiled pattern also matches before a last one: the name
-    # "a.md\n" is not "a.md".
+    """What the last pattern that matches this very path says. True: matched; False: taken back; None: not mentioned.
+
+    A pattern that matches a folder above says nothing here (`fullmatch`): each folder on the way is judged by itself.
+    """
+    # A line break is replaced because `.` in a compiled pattern does not match it.
     probe = path.replace("\n", "\x00") if "\n" in path else path
-    return spec.check_file(probe + "/" if is_folder else probe).include
+    if is_folder:
+        probe += "/"
+    for pattern in reversed(spec.patterns):
+        if pattern.include is not None and pattern.regex is not None and pattern.regex.fullmatch(probe):
+            return pattern.include
+    return None
+
+
+def _match_below(spec: GitIgnoreSpec, path: str) -> bool:
+    """Whether a file, or a folder above it, is matched: `docs` includes all that lies in it."""
+    return bool(spec.check_file(path.replace("\n", "\x00")).include)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,7 +269,7 @@ class Selection:
         if not self.include:
             return None
         if not is_folder:
-            return None if _match(self._include_spec, path, False) else "not included"
+            return None if _match_below(self._include_spec, path) else "not included"
         heads = self._include_heads
         if heads is None or any(_on_the_way(path, head) for head in heads):
             return None
