@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
-import click
 import typer
 
 from clew.errors import ClewError
+
+# typer carries a click of its own since 0.20 and exports no UsageError, but one of its children.
+UsageError: Any = typer.BadParameter.__base__
 
 app = typer.Typer(
     name="clew",
@@ -56,13 +59,17 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         result = app(args=arguments, prog_name="clew", standalone_mode=False)
         status = result if isinstance(result, int) else 0
-    except click.exceptions.Exit as stop:
+    except typer.Exit as stop:
         status = stop.exit_code
-    except click.UsageError as error:
+    except UsageError as error:
         command = error.ctx.command_path if error.ctx else "clew"
-        _say(f"{error.format_message()} See `{command} --help`.")
+        message = error.format_message()
+        if message.startswith("Usage:"):  # no command at all: the message is the help
+            print(message)
+        else:
+            _say(f"{message.rstrip('.')}. See `{command} --help`.")
         status = 2
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         _say("Interrupted. What was published stands; the next run goes on from there.")
         status = 130
     except BrokenPipeError:  # the reader of our output has gone (`| head`)
