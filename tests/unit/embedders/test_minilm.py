@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from clew.errors import ConfigurationError, DamagedIndexError, MissingPartError
-from clew.indexer.embedders import minilm, minilm_graph
+from clew.indexer.embedders import bert_graph, minilm
 from clew.indexer.embedders.minilm import MiniLMEmbedder
 from clew.indexer.embedders.onnx_file import read_tensors
 from clew.testing.embedders import ODD_TEXTS, TEXTS
@@ -30,7 +30,7 @@ def test_vectors_agree_with_the_packaged_model_in_float32(embedder: MiniLMEmbedd
     tokenizer = minilm._tokenizer(minilm.TOKENIZER.read())
     cosines = []
     for text in TEXTS:
-        ids = np.array([tokenizer.encode(text).ids[: minilm_graph.LONGEST]], dtype=np.int64)
+        ids = np.array([tokenizer.encode(text).ids[: minilm.LONGEST]], dtype=np.int64)
         feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
         mean = session.run(None, feeds)[0].mean(axis=1)[0]
         cosines.append(float(mean @ embedder.embed_query(text) / np.linalg.norm(mean)))
@@ -47,10 +47,10 @@ def test_vectors_do_not_depend_on_the_number_of_threads(embedder: MiniLMEmbedder
 
 def test_vectors_are_the_same_with_and_without_the_cpus_own_8_bit_products(embedder: MiniLMEmbedder) -> None:
     """An index built on one machine is searched from another: whole numbers leave no room for differences."""
-    if minilm._sums_saturate():
+    if bert_graph.sums_saturate():
         pytest.skip("this CPU has no VNNI to compare with")
     exact = MiniLMEmbedder(threads=1)
-    exact._session = minilm._session(minilm_graph.build(minilm.WEIGHTS.read()), exact=True)
+    exact._session = bert_graph.open_session(minilm.build_model(minilm.WEIGHTS.read()), exact=True)
     np.testing.assert_array_equal(exact.embed_passages(TEXTS), embedder.embed_passages(TEXTS))
 
 
@@ -97,4 +97,4 @@ def test_truncated_or_foreign_model_is_damage_not_a_crash() -> None:
     assert len(read_tensors(memoryview(content))) > 100
     for broken in (content[: len(content) // 2], b"\xff" * 64, b""):
         with pytest.raises(DamagedIndexError):
-            minilm_graph.build(broken)
+            minilm.build_model(broken)
