@@ -22,13 +22,22 @@ from clew.query.candidates import Candidates, Mask, Ordinals, Scores, Universe
 MAX_TERMS = 64  # distinct ones of a question; a boolean query of 3,000 terms takes a second on a million chunks
 
 
+# What the ways of filtering cost, in µs at a million chunks in 20 segments: a hit fetched and mapped to its ordinal; a key
+# in a set of scattered keys; a range of keys, per segment.
+_HIT_COST = 1.5
+_KEY_COST = 3.5
+_RANGE_COST = 10.0
+_MAX_RANGES = 16
+_CHEAP = 3000.0  # below this, thinking about ranges costs more than it saves
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bm25Settings:
     """Weights of what BM25 sums up beside the body; 0 leaves a part out.
 
     Chosen on SciFact train and hotpotqa-train500, whole documents and windows of 256 tokens (`benchmarks/lexical.py quality`).
-    nDCG@10 of windows by title weight 0, .2, .3, .4, .5, .6, 1: .681 .690 .694 .693 .694 .690 .669 and .742 .778 .787 .796
-    .802 .804 .802. Identifiers: .2 adds .001 there; they are for names and numbers, which those sets do not ask for.
+    nDCG@10 of windows by title weight 0, .2, .3, .4, .5, .6, 1: .676 .686 .691 .689 .687 .687 .665 and .741 .778 .788 .796
+    .802 .805 .805. Identifiers make no difference there (± .001); they are for names, which those sets do not ask for.
     """
 
     title: float = 0.4
@@ -52,16 +61,11 @@ class Bm25Path:
         universe's order.
         """
         query = self._query(question)
-        live = len(self._universe) if allowed is None else int(np.count_nonzero(allowed))
-        if query is None or not live or k <= 0:
-            return Candidates.empty()
-        limit = self._first_limit(k, live)
-        if allowed is not None and live <= limit:
-            ordinals = np.flatnonzero(allowed)
-            scores = self._restricted(query, ordinals)
-            found = scores > 0
-            return Candidates.best(ordinals[found], scores[found], k, self._universe.tie)
-        return self._over_fetched(query, k, limit, allowed)
+        if query is None or k <= 0 or not len(self._universe) or not self._searcher.num_docs:
+            return Candidates.empty()  # a limit of 0 would panic
+        if allowed is None:
+            return self._over_fetched(query, k, None, len(self._universe), self._searcher.num_docs)
+        return self._filtered(query, k, allowed)
 
     def scores(self, question: AnalyzedQuestion, ordinals: Ordinals) -> Scores:
         """The exact score of given chunks, as `search` would give it; 0 where nothing matches. (n,) float64."""
@@ -72,30 +76,57 @@ class Bm25Path:
 
     # --- fetching ---
 
-    def _first_limit(self, k: int, live: int) -> int:
-        """How many hits to fetch so that, with luck, k of them pass the mask.
+    def _filtered(self, query: tantivy.Query, k: int, allowed: Mask) -> Candidates:
+        """The cheapest of three exact ways: fetch more than k, fetch within ranges of keys, score the allowed keys."""
+        ordinals = np.flatnonzero(allowed)
+        if not len(ordinals):
+            return Candidates.empty()
+        hits = k * len(self._universe) / len(ordinals)  # to be fetched for k allowed ones, were they spread evenly
+        if _HIT_COST * hits < _CHEAP:
+            return self._over_fetched(query, k, allowed, len(ordinals), self._searcher.num_docs)
+        ranges = _cover(ordinals)
+        span = sum(last - first + 1 for first, last in ranges)
+        by_range = _RANGE_COST * len(ranges) * self._searcher.num_segments + _HIT_COST * k * span / len(ordinals)
+        if _KEY_COST * len(ordinals) <= min(_HIT_COST * hits, by_range):
+            return self._among(query, k, ordinals)
+        if _HIT_COST * hits <= by_range:
+            return self._over_fetched(query, k, allowed, len(ordinals), self._searcher.num_docs)
+        return self._over_fetched(self._within(query, ranges), k, allowed, len(ordinals), span)
 
-        Also the number of allowed chunks up to which asking for just these is quicker: a key costs about what a hit does
-        (0.4 µs; measured at 50k chunks).
-        """
-        documents = max(1, self._searcher.num_docs)
-        return min(documents, k + 32 + math.ceil(1.2 * k * max(0, documents - live) / live))
-
-    def _over_fetched(self, query: tantivy.Query, k: int, limit: int, allowed: Mask | None) -> Candidates:
+    def _over_fetched(
+        self, query: tantivy.Query, k: int, allowed: Mask | None, live: int, population: int
+    ) -> Candidates:
+        """Fetch until k hits pass. `live`: chunks that may pass, among about `population` that the query may give."""
         documents = self._searcher.num_docs
+        limit = min(documents, k + 32 + math.ceil(1.2 * k * max(0, population - live) / live))
         while True:
             ordinals, scores, fetched = self._fetch(query, limit)
-            # Chunks with the last fetched score may have twins that were not fetched: the border must be passed.
-            complete = fetched < limit or limit >= documents
             keep = ordinals >= 0
             if allowed is not None:
                 keep &= allowed[ordinals]  # -1 reads the last element; it is dropped all the same
-            if not complete and len(scores):
-                settled = keep & (scores > scores[-1])
-                complete = int(np.count_nonzero(settled)) >= k
-            if complete:
+            # Chunks with the last fetched score may have twins that were not fetched: the border must be passed.
+            complete = fetched < limit or limit >= documents
+            if complete or int(np.count_nonzero(keep & (scores > scores[-1]))) >= k:
                 return Candidates.best(ordinals[keep], scores[keep], k, self._universe.tie)
             limit = min(documents, limit * 4)
+            if allowed is not None and _KEY_COST * live < _HIT_COST * limit:
+                return self._among(query, k, np.flatnonzero(allowed))
+
+    def _among(self, query: tantivy.Query, k: int, ordinals: Ordinals) -> Candidates:
+        scores = self._restricted(query, ordinals)
+        found = scores > 0
+        return Candidates.best(ordinals[found], scores[found], k, self._universe.tie)
+
+    def _within(self, query: tantivy.Query, ranges: Sequence[tuple[int, int]]) -> tantivy.Query:
+        """The query within ranges of ordinals, ends included; scores stay as they are."""
+        keys = self._universe.keys
+        integer = tantivy.FieldType.Integer
+        parts = [
+            tantivy.Query.range_query(self._schema, KEY_FIELD, integer, int(keys[first]), int(keys[last]))
+            for first, last in ranges
+        ]
+        union = tantivy.Query.boolean_query([(tantivy.Occur.Should, part) for part in parts])
+        return _both(query, union)
 
     def _fetch(self, query: tantivy.Query, limit: int) -> tuple[Ordinals, Scores, int]:
         """(ordinals or -1, scores falling, hits)."""
@@ -108,9 +139,8 @@ class Bm25Path:
         """Scores of given chunks: the query, and a set of keys that adds nothing to the score."""
         distinct, back = np.unique(ordinals, return_inverse=True)
         keys = self._universe.keys[distinct].tolist()
-        chosen = tantivy.Query.const_score_query(tantivy.Query.term_set_query(self._schema, KEY_FIELD, keys), 0.0)
-        both = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, chosen)])
-        found, scores, _ = self._fetch(both, len(keys))
+        chosen = tantivy.Query.term_set_query(self._schema, KEY_FIELD, keys)
+        found, scores, _ = self._fetch(_both(query, chosen), len(keys))
         result = np.zeros(len(distinct), dtype=np.float64)
         result[np.searchsorted(distinct, found)] = scores
         return result[back]
@@ -175,3 +205,21 @@ class Bm25Path:
     @staticmethod
     def _boosted(query: tantivy.Query, boost: float) -> tantivy.Query:
         return query if boost == 1.0 else tantivy.Query.boost_query(query, boost)
+
+
+def _both(query: tantivy.Query, restriction: tantivy.Query) -> tantivy.Query:
+    """The query where the restriction holds too, with the query's scores."""
+    silent = tantivy.Query.const_score_query(restriction, 0.0)
+    return tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, silent)])
+
+
+def _cover(ordinals: Ordinals) -> list[tuple[int, int]]:
+    """At most _MAX_RANGES ranges (first, last) that hold all ordinals, cut at the widest gaps: folders are runs of keys."""
+    gaps = np.diff(ordinals)
+    wide = np.flatnonzero(gaps > 1)
+    if len(wide) >= _MAX_RANGES:
+        widest = np.argpartition(gaps[wide], len(wide) - _MAX_RANGES + 1)[len(wide) - _MAX_RANGES + 1 :]
+        wide = np.sort(wide[widest])
+    firsts = ordinals[np.concatenate([[0], wide + 1])]
+    lasts = ordinals[np.concatenate([wide, [len(ordinals) - 1]])]
+    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))

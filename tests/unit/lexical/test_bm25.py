@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 
@@ -11,7 +14,7 @@ import pytest
 
 from clew.indexer.lexical.questions import AnalyzedQuestion, analyze_question
 from clew.query.bm25 import MAX_TERMS, Bm25Path, Bm25Settings
-from clew.query.candidates import Candidates, Mask
+from clew.query.candidates import Candidates, Mask, Universe
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "kappa", "theta", "iota", "sigma"]
 TEXTS = [" ".join(WORDS[(i * j + j) % 10] for j in range(1, 3 + i % 9)) for i in range(300)]
@@ -99,6 +102,25 @@ def test_mask_keeps_the_best_allowed_ones(build: Build, share: float) -> None:
     expected = [ordinal for ordinal in everything.ordinals.tolist() if allowed[ordinal]]
     for k in (1, 3, 20, 300):
         assert searched.search("alpha sigma", k, allowed).ordinals.tolist() == expected[:k]
+
+
+@pytest.mark.parametrize("way", ["keys", "ranges", "hits"])
+@pytest.mark.parametrize("shape", ["folder", "scattered", "two folders"])
+def test_every_way_of_filtering_gives_the_same(
+    build: Build, monkeypatch: pytest.MonkeyPatch, way: str, shape: str
+) -> None:
+    """Which one is taken depends on estimates; what comes back must not."""
+    for name, cost in (("_KEY_COST", "keys"), ("_RANGE_COST", "ranges"), ("_HIT_COST", "hits")):
+        monkeypatch.setattr(f"clew.query.bm25.{name}", 1.0 if cost == way else 1e9)
+    monkeypatch.setattr("clew.query.bm25._CHEAP", 0.0)
+    monkeypatch.setattr("clew.query.bm25._MAX_RANGES", 2)
+    searched = Searched(build(TEXTS, parts=3, dead=[3, 50, 51, 120]))
+    allowed = np.zeros(296, dtype=bool)
+    allowed[{"folder": slice(40, 90), "scattered": slice(0, 296, 7), "two folders": slice(10, 20)}[shape]] = True
+    if shape == "two folders":
+        allowed[200:260] = True
+    expected = [o for o in searched.search("alpha sigma", 296).ordinals.tolist() if allowed[o]]
+    assert searched.search("alpha sigma", 12, allowed).ordinals.tolist() == expected[:12]
 
 
 def test_mask_that_allows_only_the_worst_is_still_filled(build: Build) -> None:
@@ -224,3 +246,27 @@ def test_endless_question_keeps_its_rarest_words(build: Build) -> None:
 def test_empty_index_gives_nothing(build: Build) -> None:
     searched = Searched(build([]))
     assert len(searched.search("anything")) == 0
+
+
+def test_universe_without_a_segment_gives_nothing(build: Build) -> None:
+    """Chunks whose segment is empty; tantivy panics on a limit of 0, which no `except Exception` catches."""
+    built = build([])
+    universe = Universe(keys=np.arange(5, dtype=np.int64), tie=np.arange(5, dtype=np.int64))
+    path = Bm25Path(built.lexical.index, universe)  # type: ignore[attr-defined]
+    question = analyze_question("anything", {})
+    assert len(path.search(question, 5)) == 0
+    assert len(path.search(question, 5, np.ones(5, dtype=bool))) == 0
+    assert path.scores(question, np.arange(5)).tolist() == [0.0] * 5
+
+
+def test_asking_needs_no_heavy_import() -> None:
+    """numba costs 0.5 s and the language model 0.7 s: a small index must answer without them."""
+    script = (
+        "import sys, clew.query.bm25, clew.query.tfidf\n"
+        "from clew.indexer.lexical.questions import analyze_question\n"
+        "analyze_question('o que é isto? Что это такое', {'en': 5, 'pt': 3, 'ru': 1})\n"
+        "print(*sorted({'numba', 'py3langid', 'lance', 'lancedb', 'ray', 'pandas'} & set(sys.modules)))"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.strip() == ""
