@@ -66,7 +66,7 @@ _NAMES = {
     "tis-620": "cp874",
 }
 _DECLARABLE = re.compile(
-    r"(?:utf-8|ascii|gb\w+|hz|cp\d+|shift_jis\w*|euc_\w+|johab|big5\w*|iso8859-\d+|iso2022_\w+|koi8_\w|mac-\w+|tis-620)"
+    r"(?:utf-8|ascii|gb\w+|hz|cp\d+|shift_jis\w*|euc_\w+|johab|big5\w*|iso8859-\d+|iso2022_\w+|koi8[_-]\w|mac-\w+|tis-620)"
 )
 # Where charset-normalizer may look; its other candidates decode the same bytes to rarer readings.
 _CANDIDATES = [
@@ -252,6 +252,9 @@ def guess_encoding(sample: bytes) -> str:
     Central European code pages are told apart by alphabets (`letters`), the others by letter frequencies where those
     speak clearly.
     """
+    family = _euc_family(sample)
+    if family is not None:
+        return family
     latin = latin_code_page(sample)
     if latin is not None:
         return latin
@@ -270,6 +273,37 @@ def guess_encoding(sample: bytes) -> str:
 
 
 _NON_LATIN = frozenset(("cp1251", "iso-8859-5", "cp1253", "iso-8859-7", "cp1255", "cp1256", "cp874"))
+
+
+def _euc_family(sample: bytes) -> str | None:
+    """GBK, EUC-KR or EUC-JP where they speak clearly: all high bytes in pairs, from the rows of common characters.
+
+    Rows 16-40 of KS X 1001 are Hangul, rows 16-55 of GB 2312 the common Han characters, rows 4 and 5 of JIS X 0208 kana.
+    """
+    runs = _HIGH_RUN.findall(sample[:4096])
+    if len(sample) > 4096 and runs:
+        runs.pop()  # may be cut in two
+    if sum(len(run) & 1 for run in runs) > 0:
+        return None
+    pairs = b"".join(runs)
+    leads, trails = pairs[::2], pairs[1::2]
+    if len(leads) < 12 or min(trails) < 0xA1 or min(leads) < 0xA1:
+        return None
+    in_rows = [0] * 256
+    for lead in leads:
+        in_rows[lead] += 1
+    count = len(leads)
+    if sum(in_rows[0xA4:0xA6]) >= count * 0.2:
+        return "euc-jp"
+    if sum(in_rows[0xB0:0xC9]) >= count * 0.93:
+        return "euc-kr"
+    punctuation = in_rows[0xA1] + in_rows[0xA3]
+    if sum(in_rows[0xB0:0xD8]) + punctuation >= count * 0.9 and sum(in_rows[0xC9:0xD8]) >= count * 0.1:
+        return "gbk"
+    return None
+
+
+_HIGH_RUN = re.compile(rb"[\x80-\xff]+")
 
 
 def _forced(name: str | None) -> str | None:

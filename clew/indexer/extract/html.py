@@ -100,7 +100,7 @@ _ACTIONS: dict[str, int] = {
     "br": _BREAK,
     "area": _AREA,
 }
-_LAYOUT = "table,h1,h2,h3,h4,h5,h6,pre,blockquote"
+_NOT_IN_DATA = "h1,h2,h3,h4,h5,h6,pre,blockquote"
 _PERMALINK_SIGNS = frozenset(("", "¶", "#", "§", "🔗", "⚓", "∞"))
 _NOT_LINKS = ("javascript:", "data:", "about:", "vbscript:")
 
@@ -123,30 +123,29 @@ def _documents(pieces: Iterator[str], source: Source) -> Iterator[Document]:
             builder = shortcodes.MacroBuilder(macros) if macros else TextBuilder()
             found = render_page(prepared, builder, nesting=source.limits.nesting)
             page = page or found
-            document = builder.finish(
+            yield builder.finish(
                 title=matter.title or page.title or found.first_heading,
                 meta={**page.meta, **matter.meta},
                 base_href=page.base_href,
                 urls=(*page.urls, *matter.urls),
                 language=matter.language or page.language,
             )
-            yield from split_document(document, source.limits.part)
 
-    return join_parts(parts())
+    for document in join_parts(parts()):
+        yield from split_document(document, source.limits.part)
 
 
 def _cut_between_blocks(pieces: Iterator[str]) -> Iterator[str]:
     """Move the end of each piece back to where a block ends."""
     rest = ""
     for piece in pieces:
-        piece = rest + piece
-        rest = ""
-        if len(piece) >= _PIECE:
-            ends = [piece.rfind(end) + len(end) for end in ("</p>", "</div>", "</tr>", "</li>", "</pre>", "</table>")]
-            cut = max(ends)
-            if cut > len(piece) // 2:
-                piece, rest = piece[:cut], piece[cut:]
-        yield piece
+        rest += piece
+        if len(rest) >= _PIECE:
+            cut = max(rest.rfind(end) + len(end) for end in ("</p>", "</div>", "</tr>", "</li>", "</pre>", "</table>"))
+            if cut <= len(rest) // 2:
+                cut = len(rest)
+            yield rest[:cut]
+            rest = rest[cut:]
     if rest:
         yield rest
 
@@ -308,7 +307,7 @@ def _walk(root: LexborNode, builder: TextBuilder) -> str | None:
             elif action == _TABLE:
                 builder.open_block()
                 builder.break_group()
-                tables.append(node.attributes.get("role") != "presentation" and node.css_first(_LAYOUT) is None)
+                tables.append(not _is_layout(node))
             elif action == _PRE:
                 if rows:
                     builder.text(" ")
@@ -375,6 +374,13 @@ def _walk(root: LexborNode, builder: TextBuilder) -> str | None:
 
 
 _BLOCK_ENDS = frozenset((_BLOCK, _ITEM, _LIST, _QUOTE, _TABLE, _CELL))
+
+
+def _is_layout(table: LexborNode) -> bool:
+    """Whether a table arranges a page instead of data: its cells are then read as blocks, not as rows."""
+    if table.attributes.get("role") == "presentation" or table.css_first(_NOT_IN_DATA) is not None:
+        return True
+    return len(table.css("table")) > 1  # itself, and tables inside
 
 
 def _enter_link(node: LexborNode, builder: TextBuilder, verbatim: int) -> bool:

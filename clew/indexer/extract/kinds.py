@@ -172,7 +172,7 @@ _HTML_START = re.compile(
     rb"\s*(?:<!--.*?-->\s*)*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)[\s>]",
     re.IGNORECASE | re.DOTALL,
 )
-_HTML_TAG = re.compile(rb"<(?:p|div|h[1-6]|table|ul|ol|a\s+href|span|br|title|meta|img)[\s>/]", re.IGNORECASE)
+_HTML_TAG = re.compile(rb"<(?:p|div|h[1-6]|table|ul|ol|a|span|br|title|meta|img)[\s>/]", re.IGNORECASE)
 _SVG = re.compile(rb"\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)*(?:<!DOCTYPE\s+svg[^>]*>\s*)?<svg[\s>]", re.DOTALL)
 _MAIL_HEADER = re.compile(rb"([!-9;-~]+):[ \t]")
 _MAIL_NAMES = frozenset(
@@ -259,7 +259,10 @@ def _guess(path: str, head: bytes) -> str:
         matches = puremagic.magic_string(head[:4096], path.rpartition("/")[2])
     except (puremagic.PureError, ValueError):
         matches = []
-    return next((m.mime_type for m in matches if m.mime_type), "application/octet-stream")
+    return next(
+        (m.mime_type for m in matches if m.mime_type and not m.mime_type.startswith("text/")),
+        "application/octet-stream",
+    )
 
 
 # --- Containers -----------------------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ _LATIN_PAGES: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("cp850", "cp850", _WESTERN),
     ("cp852", "cp852", _CENTRAL),
 )
+_BETWEEN_LETTERS = frozenset("’‘–—…·“”«»")
 _RARE = frozenset(("mac_roman", "cp850", "cp852"))
 # What stands between words, or at their ends, in any language.
 _TYPOGRAPHY = frozenset("\u00a0«»‹›“”„‘’‚–—…•·°ºª§©®™€£¢¥±×÷²³½¼¾¿¡¶†‡‰µ´¨\u00ad")
@@ -101,7 +102,7 @@ def _latin_score(sample: bytes, codec: str, languages: dict[str, str]) -> float:
         before, char, after = text[at - 1], text[at], text[at + 1]
         count += 1
         if char in _TYPOGRAPHY:
-            total += 1.0 if char == "’" or not (before.isalpha() and after.isalpha()) else -0.5
+            total += 1.0 if char in _BETWEEN_LETTERS or not (before.isalpha() and after.isalpha()) else -0.5
         elif not char.isalpha():
             total -= 1.0 if char < "\xa0" or char == "\ufffd" else 0.3
         elif (char.isupper() and before.islower()) or (

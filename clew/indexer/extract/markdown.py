@@ -48,9 +48,10 @@ def _documents(pieces: Iterator[str], source: Source) -> Iterator[Document]:
             document = render(piece, matter=matter, line=line, slugs=slugs, title=title, nesting=source.limits.nesting)
             title = title or document.title
             line += lines
-            yield from split_document(document, source.limits.part)
+            yield document
 
-    return join_parts(parts())
+    for document in join_parts(parts()):
+        yield from split_document(document, source.limits.part)
 
 
 _MDX_MODULE = re.compile(r"^(?:import|export)[ \t][^\n]*\n(?:[^\n]+\n)*", re.MULTILINE)
@@ -60,12 +61,11 @@ def cut_between_blocks(pieces: Iterator[str], size: int) -> Iterator[str]:
     """Join pieces of a stream so that each ends in front of a heading or at an empty line, outside fenced code."""
     rest = ""
     for piece in pieces:
-        piece = rest + piece
-        rest = ""
-        if len(piece) >= size:
-            cut = _cut(piece)
-            piece, rest = piece[:cut], piece[cut:]
-        yield piece
+        rest += piece
+        if len(rest) >= size:
+            cut = _cut(rest)
+            yield rest[:cut]
+            rest = rest[cut:]
     if rest:
         yield rest
 

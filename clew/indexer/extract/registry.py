@@ -34,7 +34,7 @@ EXTRACTORS: dict[str, str] = {
     "ods": "clew.indexer.extract.odf:extract",
     "odp": "clew.indexer.extract.odf:extract",
     "epub": "clew.indexer.extract.epub:extract",
-    "email": "clew.indexer.extract.email:extract",
+    "email": "clew.indexer.extract.message:extract",
     "notebook": "clew.indexer.extract.notebook:extract",
     "json": "clew.indexer.extract.records:extract",
     "jsonl": "clew.indexer.extract.records:extract",
