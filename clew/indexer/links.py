@@ -328,6 +328,8 @@ def _wikilink(search: _Search, href: str) -> Resolution:
 
 def _wiki_page(search: _Search, written: str) -> str | None:
     segments = [part for part in written.split("/") if part not in ("", ".")]
+    if not segments:
+        return None
     climbs = ".." in segments
     if climbs or len(segments) > 1 or written.startswith("/"):
         stems = [] if written.startswith("/") else [_join(search.folder, segments)]
@@ -536,7 +538,7 @@ def _decode(segment: str) -> str:
     if "%" not in segment:
         return segment
     decoded = unquote_to_bytes(segment)
-    if b"/" in decoded or b"\\" in decoded or b"\0" in decoded:
+    if b"/" in decoded or b"\0" in decoded:
         return segment
     return decoded.decode("utf-8", "surrogateescape")
 

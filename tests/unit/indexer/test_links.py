@@ -301,6 +301,7 @@ WIKI = [
         ("s.md", "er/note", "a/deep/er/note.md", None),
         ("s.md", "../Page", None, None),
         ("s.md", "Nowhere", None, None),
+        ("s.md", "./.", None, None),
         ("c/x.md", "../b/Page", "b/Page.md", None),
     ],
 )
