@@ -1,0 +1,120 @@
+"""What the documentation says, done as written: a command that fails there loses a reader for good."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.examples import handbook
+
+HOUSE = Path(__file__).parents[2]
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("documentation")]
+
+
+def blocks(page: str) -> list[str]:
+    """The indented code blocks of a page, without their indent."""
+    found = re.findall(r"(?:^ {4}.*\n|^\n(?= {4}))+", (HOUSE / page).read_text("utf-8"), re.MULTILINE)
+    return [re.sub(r"^ {4}", "", block, flags=re.MULTILINE).strip("\n") for block in found]
+
+
+def commands(page: str) -> list[str]:
+    """The lines of a page's code that call clew, comments taken off."""
+    lines = [line.partition("  #")[0].strip() for block in blocks(page) for line in block.splitlines()]
+    return [line for line in lines if line.startswith("clew ")]
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `handbook/`, indexed."""
+    folder = tmp_path_factory.mktemp("workspace")
+    shutil.copytree(handbook(), folder / "handbook", ignore=shutil.ignore_patterns(".clew"))
+    done = _clew(folder, "clew index ./handbook")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    path = os.pathsep.join([str(HOUSE), str(HOUSE / "client"), os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, "PYTHONPATH": path.rstrip(os.pathsep), "XDG_CACHE_HOME": str(folder / "cache")}
+
+
+def _clew(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", *shlex.split(line)]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=_environment(folder))
+
+
+def _python(folder: Path, script: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, env=_environment(folder)
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("line", commands("README.md"))
+def test_every_command_of_the_readme_works(workspace: Path, line: str) -> None:
+    """The first screen of the project."""
+    done = _clew(workspace, line)
+    assert done.returncode == 0, f"{line}\n{done.stderr}"
+    assert done.stdout.strip()
+
+
+def test_readme_has_commands_to_try() -> None:
+    """If the README were laid out differently, the test above would try nothing."""
+    assert len(commands("README.md")) >= 5
+    assert len(commands("docs/how-to/filter.md")) >= 1
+
+
+def test_python_of_the_readme_works(workspace: Path) -> None:
+    """Shown with a bucket, tried with a folder: the calls are the same."""
+    (script,) = [block for block in blocks("README.md") if block.startswith("import clew")]
+    said = _python(workspace, script.replace("s3://bucket/handbook", "handbook"))
+    assert "ops/signing-keys.md" in said
+
+
+def test_filters_of_the_how_to_are_understood(workspace: Path) -> None:
+    """Every expression in the table is parsed and answered."""
+    page = (HOUSE / "docs/how-to/filter.md").read_text("utf-8")
+    written = [
+        part
+        for row in re.findall(r"^\| [^|]+ \| (.+) \|$", page, re.MULTILINE)
+        for part in re.findall("`([^`]+)`", row)
+    ]
+    assert len(written) >= 10
+    with clew.open(str(workspace / "handbook")) as index:
+        found = {expression: len(list(index.files(where=expression))) for expression in written}
+    assert found["type:pdf,docx"] == 3
+    assert found["path:ops/**"] >= 10
+    assert found["lang:pt"] >= 4
+
+
+def test_mistake_in_the_how_to_is_answered_as_shown(workspace: Path) -> None:
+    """The message with its caret is what the page promises."""
+    (block,) = [block for block in blocks("docs/how-to/filter.md") if block.startswith("$ clew")]
+    line, *shown = block.splitlines()
+    done = _clew(workspace, line.removeprefix("$ "))
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == shown
+
+
+@pytest.mark.parametrize("reader", ["lancedb", "duckdb"])
+def test_other_tools_read_the_tables_as_shown(workspace: Path, reader: str) -> None:
+    """Plain Lance stays plain: what we write is no trap for whoever leaves us."""
+    pytest.importorskip(reader)
+    page = blocks("docs/how-to/read-with-other-tools.md")
+    (first,) = [block for block in page if block.startswith("import clew")]
+    lance = [block for block in page if block.startswith("import lance\n")]
+    (block,) = [block for block in page if f"import {reader}" in block]
+    parts = [first, block] if reader == "lancedb" else [first, *(lance if block not in lance else []), block]
+    script = "\n".join(parts).replace(".to_pandas()", "")
+    said = _python(workspace, script + ("\nprint(chunks.count_rows())" if reader == "lancedb" else ""))
+    assert int(said.split()[-1]) > 100 if reader == "lancedb" else "markdown" in said
