@@ -131,7 +131,7 @@ def scifact(folder: Path, split: str) -> Collection:
 def linked(data: Path) -> Collection:
     """hotpotqa-train500-linked, links reduced to their texts."""
     folder = data / "hotpotqa-train500-linked"
-    documents = []
+    documents: list[Passage] = []
     for path in sorted((folder / "pages").glob("*.md")):
         heading, _, body = path.read_text(encoding="utf-8").partition("\n")
         text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", body).strip()

@@ -1,6 +1,7 @@
 """Text to tokens, once for both lexical legs: BM25 and TF-IDF are fed the same strings of tokens joined by spaces.
 
-folding (NFKC, marks) → n-grams of scripts without spaces → words → lower case → stop words → stems → accents folded.
+folding (NFKC, marks) → n-grams of scripts without spaces → words → lower case → stop words → stems, accents folded before
+or after the stemmer, as the language wants it.
 Everything here is deterministic, holds no state worth pickling, and runs in extraction workers; only the joined strings
 travel on to where segments are built.
 """

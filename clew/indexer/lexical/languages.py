@@ -36,8 +36,13 @@ class Language:
     script: Script
     stemmer: str | None = None  # tantivy's name; None: no stemming
     stop_words: str | None = None  # tantivy's name of a built-in list
-    fold_first: bool = False  # fold accents before stemming (else after it: most stemmers need the accents)
+    fold_first: bool = False  # fold accents before stemming, else after it
 
+
+#: Whose accents are left out by many who type. Folding before the stemmer costs it some endings and makes `configuracao` find
+#: `configuração`. Headings of Portuguese pages asked for as questions, nDCG@10 typed with / without accents: folded first
+#: .752 / .752, after the stemmer .752 / .721. German, Nordic, Hungarian and Turkish letters are rarely left out.
+_FOLDED_FIRST = frozenset({"en", "pt", "es", "fr", "it"})
 
 #: The language whose rules apply to Latin script when nothing better is known.
 DEFAULT = "en"
@@ -45,7 +50,7 @@ DEFAULT = "en"
 
 def _stemmed(code: str, name: str, script: Script = Script.LATIN, *, stop: bool = True) -> Language:
     return Language(
-        code=code, script=script, stemmer=name, stop_words=name if stop else None, fold_first=code == DEFAULT
+        code=code, script=script, stemmer=name, stop_words=name if stop else None, fold_first=code in _FOLDED_FIRST
     )
 
 

@@ -24,7 +24,7 @@ def test_words_with_one_stem_are_one_term() -> None:
 
 def test_word_gets_the_stems_of_every_language_of_the_index() -> None:
     assert variants(analyze_question("configurations", MIXED)) == [("configur", "configurations")]
-    assert variants(analyze_question("configurações", MIXED)) == [("configuraco", "configur")]
+    assert variants(analyze_question("chaves", MIXED)) == [("chave", "chav")]
     assert variants(analyze_question("контейнеры", MIXED)) == [("контейнер",)]
 
 
@@ -37,7 +37,7 @@ def test_stop_words_of_the_question_s_own_language_go() -> None:
     """In the English texts of a mixed index `para` and `que` are rarities, and would outweigh everything."""
     question = analyze_question("o que é preciso para configurar as chaves", MIXED)
     assert {"que", "para", "o", "as"}.isdisjoint(term.word for term in question.terms)
-    assert "configur" in {token for term in question.terms for token in term.variants}
+    assert "chav" in {token for term in question.terms for token in term.variants}
 
 
 def test_stop_word_of_another_language_stays() -> None:
