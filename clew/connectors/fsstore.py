@@ -1,4 +1,4 @@
-"""An index on GCS or Azure (and, for tests, in memory) through fsspec's `mode="create"`."""
+"""An index on GCS or Azure (and, for tests, in memory) through the creating puts of their fsspec drivers."""
 
 from __future__ import annotations
 
@@ -48,14 +48,15 @@ class FileSystemStore(ObjectStore):
                     raise ObjectExistsError(f"{self.uri(name)} exists already.")
                 self._filesystem.pipe_file(path, data)
             return
-        if not self._knows_create():
+        creating = self._creating_arguments()
+        if creating is None:
             raise NoConditionalPutError(
                 f"The installed package for {self._root.kind}:// has no creating put; install a newer one, or use "
                 "another place for the index: --index PLACE."
             )
         try:
             retry(
-                lambda: self._filesystem.pipe_file(path, data, mode="create"),
+                lambda: self._filesystem.pipe_file(path, data, **creating),
                 when=lambda error: is_transient(error) and was_refused(error),
             )
         except Exception as error:
@@ -71,11 +72,17 @@ class FileSystemStore(ObjectStore):
                 f"Storage failed while creating {self.uri(name)}: {reason(error)}. {advice(error)}"
             ) from error
 
-    def _knows_create(self) -> bool:
-        """Whether the file system's own put takes `mode` (an older one would swallow it and overwrite)."""
+    def _creating_arguments(self) -> dict[str, Any] | None:
+        """What makes the driver's own put create and not replace; None where it has no such thing.
+
+        gcsfs takes `mode` (it becomes `ifGenerationMatch=0`), adlfs `overwrite` (`If-None-Match: *`). A driver that
+        takes neither would swallow the word and overwrite.
+        """
         family = type(self._filesystem)
-        method = getattr(family, "_pipe_file", None) or family.pipe_file
-        return "mode" in inspect.signature(method).parameters
+        taken = inspect.signature(getattr(family, "_pipe_file", None) or family.pipe_file).parameters
+        if "overwrite" in taken:
+            return {"overwrite": False}
+        return {"mode": "create"} if "mode" in taken else None
 
     def put(self, name: str, data: bytes) -> None:
         """See ObjectStore."""

@@ -26,6 +26,8 @@ from clew.errors import ListingError, StorageError
 _IGNORE_FILE_BYTES = 1 << 20
 #: A file or folder that is gone between one call and the next is not there.
 _GONE = (FileNotFoundError, NotADirectoryError)
+#: No file can have such a name; a link that leads to itself leads to none.
+_NOWHERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 
 _owners: dict[int, str] = {}
 _owners_lock = threading.Lock()
@@ -146,16 +148,19 @@ class LocalTree:
         return decode(real[len(below) :]) if real.startswith(below) else None
 
     def _visit_link(self, path: str, selection: Selection) -> Iterator[Entry]:
-        try:
-            status = os.stat(self.absolute(path))
-        except OSError:
-            return  # it leads nowhere, round in circles, or where this user may not look
-        is_folder = stat.S_ISDIR(status.st_mode)
-        if not is_folder and not stat.S_ISREG(status.st_mode):
-            return
         canonical = self.canonical(path)
         if canonical is None:
-            self.links_left_out += 1
+            with self._links_lock:
+                self.links_left_out += 1
+            return
+        try:
+            status = os.stat(self.absolute(path))
+        except OSError as error:
+            if error.errno in _NOWHERE:
+                return
+            raise
+        is_folder = stat.S_ISDIR(status.st_mode)
+        if not is_folder and not stat.S_ISREG(status.st_mode):
             return
         if not (selection.descends(path) if is_folder else selection.admits(path)):
             return
@@ -208,6 +213,8 @@ class LocalTree:
         except _GONE:
             return None
         except OSError as error:
+            if error.errno in _NOWHERE:
+                return None
             raise StorageError(
                 f"The file {decode(self.absolute(path))} cannot be looked at: {error.strerror}. "
                 "Check the permissions of the folders above it."

@@ -184,7 +184,7 @@ def test_splitting_a_listing_on_a_real_server_loses_nothing(
     short_pages(monkeypatch)
     monkeypatch.setattr(buckets.Bucket, "_may_look", lambda self: True)
     client = faulty_s3.behind.client()
-    expected = [f"{folder}/{sub}/{number}.md" for folder in "a-b c" for sub in "xy" for number in range(12)]
+    expected = [f"{folder}/{sub}/{number}.md" for folder in "a-b c" for sub in "xy" for number in range(6)]
     for path in expected:
         client.put_object(Bucket=root.bucket, Key=root.prefix + path, Body=b"")
     assert sorted(entry.path for entry in list_entries(root, workers=4)) == sorted(expected)

@@ -167,6 +167,12 @@ def test_a_root_that_vanished_is_an_error_not_an_empty_collection(docs: Path) ->
         list(list_entries(root))
 
 
+def test_names_that_no_file_can_have_are_absent(docs: Path) -> None:
+    (docs / "self").symlink_to("self")
+    for path in ("x" * 300, "self", "self/a.md", "/".join(["d" * 200] * 30)):
+        assert head(Root.parse(docs), path) is None
+
+
 def test_hard_links_are_two_files(docs: Path) -> None:
     (docs / "a.md").write_bytes(b"a")
     os.link(docs / "a.md", docs / "b.md")

@@ -165,23 +165,42 @@ def test_a_driver_without_a_creating_put_is_refused(monkeypatch: pytest.MonkeyPa
         store.put_if_absent("snapshots/1", b"x")
 
 
-def test_a_driver_with_a_creating_put_is_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: dict[str, bytes] = {}
+class LikeGcsfs:
+    """Takes `mode`."""
 
-    class Driver:
-        def pipe_file(self, path: str, value: bytes, mode: str = "overwrite") -> None:
-            assert mode == "create"
-            if path in seen:
-                raise FileExistsError(path)
-            seen[path] = value
+    def __init__(self) -> None:
+        self.seen: dict[str, bytes] = {}
 
+    def pipe_file(self, path: str, data: bytes, mode: str = "overwrite") -> None:
+        if mode == "create" and path in self.seen:
+            raise FileExistsError(path)
+        self.seen[path] = data
+
+
+class LikeAdlfs:
+    """Takes `overwrite`, and `mode` only among others."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, bytes] = {}
+
+    def pipe_file(self, path: str, value: bytes, overwrite: bool = True, **_: object) -> None:
+        if not overwrite and path in self.seen:
+            raise FileExistsError(path)
+        self.seen[path] = value
+
+
+@pytest.mark.parametrize("kind", [LikeGcsfs, LikeAdlfs])
+def test_the_drivers_of_other_clouds_are_asked_to_create(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = kind()
     store = ObjectStore.open("gs://bucket/x")
-    monkeypatch.setattr(FileSystemStore, "_filesystem", Driver())
+    monkeypatch.setattr(FileSystemStore, "_filesystem", driver)
     monkeypatch.setattr(FileSystemStore, "_path", lambda self, name: name)
     store.put_if_absent("snapshots/1", b"x")
     with pytest.raises(ObjectExistsError):
         store.put_if_absent("snapshots/1", b"y")
-    assert seen == {"snapshots/1": b"x"}
+    assert driver.seen == {"snapshots/1": b"x"}
+    store.put("snapshots/1", b"z")
+    assert driver.seen == {"snapshots/1": b"z"}
 
 
 def test_a_folder_is_no_object(store: ObjectStore) -> None:
