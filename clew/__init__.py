@@ -15,12 +15,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from clew_client.types import Hit, IndexReport, SearchRequest, SearchResult
-
     from clew.indexer.report import index
     from clew.query.index import Index
+    from clew_client.types import Hit, IndexReport, SearchRequest, SearchResult
 
-    open = Index.open  # noqa: A001 - the name users expect: clew.open
+    open = Index.open
 
 __all__ = ["Hit", "Index", "IndexReport", "SearchRequest", "SearchResult", "__version__", "index", "open"]
 

@@ -27,14 +27,13 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Index the example collection (a made-up company's handbook) in a cache folder, and show a few searches."""
-    from clew_client.types import DemoReport, DemoSearch
-
     from clew.cli.searching import print_result
     from clew.examples import handbook
     from clew.indexer.report import report_of
     from clew.indexer.run import RunOptions, run_index
     from clew.query.cache import cache_directory
     from clew.query.index import Index
+    from clew_client.types import DemoReport, DemoSearch
 
     root = str(handbook())
     place = str(cache_directory() / "demo" / embedder.replace(":", "-"))

@@ -14,7 +14,9 @@ from clew.cli.searching import _names, _weights
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("eval", epilog="Example: clew eval ./corpus.jsonl.gz --queries queries.jsonl --qrels qrels.tsv")(evaluate)
+    app.command("eval", epilog="Example: clew eval ./corpus.jsonl.gz --queries queries.jsonl --qrels qrels.tsv")(
+        evaluate
+    )
 
 
 def evaluate(
@@ -23,9 +25,13 @@ def evaluate(
     qrels: Annotated[str, typer.Option("--qrels", metavar="F", help="Tab-separated: query-id, corpus-id, score.")],
     k: Annotated[int, typer.Option("-k", "--k", help="Ignored: 100 distinct documents are always fetched.")] = 10,
     where: Annotated[str | None, typer.Option("--where", metavar="W", help="A filter.")] = None,
-    paths: Annotated[str | None, typer.Option("--paths", metavar="LIST", help="Of dense,bm25,tfidf,attributes.")] = None,
+    paths: Annotated[
+        str | None, typer.Option("--paths", metavar="LIST", help="Of dense,bm25,tfidf,attributes.")
+    ] = None,
     weights: Annotated[str | None, typer.Option("--weights", metavar="LIST", help="dense=1,bm25=0.5")] = None,
-    over_fetch: Annotated[int | None, typer.Option("--over-fetch", metavar="N", help="Candidates of each path.")] = None,
+    over_fetch: Annotated[
+        int | None, typer.Option("--over-fetch", metavar="N", help="Candidates of each path.")
+    ] = None,
     normalize: Annotated[str | None, typer.Option("--normalize", metavar="NAME", help="As in search.")] = None,
     combine: Annotated[str | None, typer.Option("--combine", metavar="NAME", help="As in search.")] = None,
     hops: Annotated[int | None, typer.Option("--hops", help="As in search.")] = None,
@@ -33,7 +39,8 @@ def evaluate(
     min_similarity: Annotated[float | None, typer.Option("--min-similarity", metavar="X", help="As in search.")] = None,
     intent: Annotated[str | None, typer.Option("--intent", metavar="on|off", help="As in search.")] = None,
     minimum: Annotated[
-        list[str] | None, typer.Option("--min", metavar="METRIC=X", help="Exit with 1 below, as in ndcg@10=0.7; repeatable.")
+        list[str] | None,
+        typer.Option("--min", metavar="METRIC=X", help="Exit with 1 below, as in ndcg@10=0.7; repeatable."),
     ] = None,
     place: IndexPlace = None,
     storage_option: StorageOptions = None,

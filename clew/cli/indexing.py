@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from clew_client.types import DryRun, IndexReport
 
 from clew.cli.options import AsJson, IndexPlace, Root, StorageOptions, storage
 from clew.cli.output import print_json, print_text, progress, say, size_text
+from clew_client.types import DryRun, IndexReport
 
 
 def register(app: typer.Typer) -> None:
@@ -63,10 +63,9 @@ def index(
     options = storage(storage_option)
     parsed = ParsedRoot.parse(root, options).require()
     configured = read_config(parsed, config)
+    given = {"include": include, "exclude": exclude, "hidden": hidden}
     selection: dict[str, Any] = configured.selection()
-    for name, value in (("include", include), ("exclude", exclude), ("hidden", hidden)):
-        if value is not None:
-            selection[name] = value
+    selection |= {name: value for name, value in given.items() if value is not None}
     run = RunOptions(
         index=place,
         storage_options=options,

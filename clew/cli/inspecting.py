@@ -41,9 +41,7 @@ def links(
     path: Annotated[str | None, typer.Option("--path", metavar="P", help="Only links of this file.")] = None,
     incoming: Annotated[bool, typer.Option("--in", help="Only links to --path.")] = False,
     outgoing: Annotated[bool, typer.Option("--out", help="Only links from --path.")] = False,
-    state: Annotated[
-        str | None, typer.Option("--state", metavar="S", help="resolved, dangling or external.")
-    ] = None,
+    state: Annotated[str | None, typer.Option("--state", metavar="S", help="resolved, dangling or external.")] = None,
     place: IndexPlace = None,
     storage_option: StorageOptions = None,
     snapshot: SnapshotNumber = None,

@@ -59,7 +59,14 @@ class TerminalProgress:
 
     def begin(self, stage: str, total: int | None, unit: str) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
 
         self.end()
         counter = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
@@ -90,7 +97,7 @@ class TerminalProgress:
         say(message)
 
 
-def _RateColumn(unit: str) -> Any:  # noqa: N802 - it stands where a class stands; the class itself needs rich
+def _RateColumn(unit: str) -> Any:
     from rich.progress import ProgressColumn, Task
     from rich.text import Text
 

@@ -8,11 +8,11 @@ import textwrap
 from typing import Annotated, Any
 
 import typer
-from clew_client.types import Hit, SearchResult
 
 from clew.cli.inspecting import opened
 from clew.cli.options import AsJson, AsOf, IndexPlace, Root, SnapshotNumber, StorageOptions
 from clew.cli.output import print_json, print_text, say
+from clew_client.types import Hit, SearchResult
 
 
 def register(app: typer.Typer) -> None:
@@ -30,7 +30,9 @@ def search(
     ] = None,
     weights: Annotated[str | None, typer.Option("--weights", metavar="LIST", help="dense=1,bm25=0.5")] = None,
     offset: Annotated[int, typer.Option("--offset", help="Skip the first hits.")] = 0,
-    over_fetch: Annotated[int | None, typer.Option("--over-fetch", metavar="N", help="Candidates of each path.")] = None,
+    over_fetch: Annotated[
+        int | None, typer.Option("--over-fetch", metavar="N", help="Candidates of each path.")
+    ] = None,
     normalize: Annotated[
         str | None, typer.Option("--normalize", metavar="NAME", help="minmax, minmax-observed, l2, zscore or none.")
     ] = None,
@@ -40,7 +42,9 @@ def search(
     min_similarity: Annotated[
         float | None, typer.Option("--min-similarity", metavar="X", help="Leave out links of a lower weight.")
     ] = None,
-    intent: Annotated[str | None, typer.Option("--intent", metavar="on|off", help="Adjust weights to the question.")] = None,
+    intent: Annotated[
+        str | None, typer.Option("--intent", metavar="on|off", help="Adjust weights to the question.")
+    ] = None,
     timeout: Annotated[float | None, typer.Option("--timeout", metavar="S", help="Seconds a path may take.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score came about.")] = False,
     place: IndexPlace = None,

@@ -22,7 +22,7 @@ from clew.errors import EmbedderMismatchError, ExtractionError
 from clew.indexer.changes import Known, extension_of, file_text
 from clew.indexer.edges import write_edges
 from clew.indexer.intake import FACTS, LEXICAL_COLUMNS, READ_LINKS, UNCHANGED, FileGroup, FileTask, Rows
-from clew.indexer.lexical.segment import SegmentBuilder
+from clew.indexer.lexical.segment import build_segments
 from clew.indexer.schemas import DOCUMENTS, EDGES, FILES, LINKS
 from clew.indexer.snapshots import EdgeRef, SegmentRef, Snapshot
 from clew.indexer.tables import TableChange
@@ -52,7 +52,9 @@ class Counts:
 class _Spilled:
     """What is in storage already, and named by nothing yet."""
 
-    fragments: dict[str, list[FragmentMetadata]] = field(default_factory=lambda: {"chunks": [], "links": [], "documents": []})
+    fragments: dict[str, list[FragmentMetadata]] = field(
+        default_factory=lambda: {"chunks": [], "links": [], "documents": []}
+    )
     segments: list[SegmentRef] = field(default_factory=list)
     languages: dict[str, int] = field(default_factory=dict)
     chunks: int = 0
@@ -151,7 +153,7 @@ class Batch:
     def fail(self, group: FileGroup, error: ExtractionError) -> None:
         """The group's process was killed; nothing of it counts. Called for groups of one file."""
         self._reset()
-        rows = [
+        rows: list[dict[str, Any]] = [
             {
                 **dict.fromkeys(FACTS.names),
                 "file_key": task.file_key,
@@ -203,8 +205,7 @@ class Batch:
             spilled.fragments["documents"] += tables["documents"].write(documents.cast(DOCUMENTS))
         if chunks.num_rows:
             spilled.fragments["chunks"] += tables["chunks"].write(self._with_vectors(chunks, given))
-            segment = self._segment(chunks.filter(pa.array(~reused)))
-            spilled.segments += [segment] if segment else []
+            spilled.segments += self._segments(chunks.filter(pa.array(~reused)))
         if links.num_rows:
             spilled.fragments["links"] += tables["links"].write(_unresolved(links))
         for language, count in _tally(chunks["analysis"]).items():
@@ -233,23 +234,25 @@ class Batch:
         column = vectors.cast(pa.list_(pa.float32(), dimension))
         return chunks.append_column(schema.field("vector"), column).cast(schema)
 
-    def _segment(self, chunks: pa.Table) -> SegmentRef | None:
+    def _segments(self, chunks: pa.Table) -> list[SegmentRef]:
+        """Write lexical segments of these chunks; one as a rule, more where the texts are unusually rich in words."""
         if not chunks.num_rows:
-            return None
+            return []
+        titles, bodies, identifiers, analysis = (chunks[name].to_pylist() for name in LEXICAL_COLUMNS)
+        refs = []
         with tempfile.TemporaryDirectory(prefix="clew-segment-") as directory:
-            with SegmentBuilder(Path(directory)) as builder:
-                titles, bodies, identifiers, analysis = (chunks[name].to_pylist() for name in LEXICAL_COLUMNS)
-                builder.add(
-                    chunk_keys=chunks["chunk_key"].to_numpy(),
-                    titles=titles,
-                    bodies=bodies,
-                    idents=identifiers,
-                    languages=analysis,
-                )
-                segment = builder.finish()
-            name = f"generations/{self._writer.generation.id}/lexical/{segment.id}"
-            self._writer.place.store.put_file(name, segment.path)
-            return SegmentRef(id=segment.id, documents=segment.statistics.documents, bytes=segment.bytes)
+            for segment in build_segments(
+                Path(directory),
+                chunk_keys=chunks["chunk_key"].to_numpy(),
+                titles=titles,
+                bodies=bodies,
+                idents=identifiers,
+                languages=analysis,
+            ):
+                name = f"generations/{self._writer.generation.id}/lexical/{segment.id}"
+                self._writer.place.store.put_file(name, segment.path)
+                refs.append(SegmentRef(id=segment.id, documents=segment.statistics.documents, bytes=segment.bytes))
+        return refs
 
     def commit(self) -> Snapshot:
         """Make the batch visible: one commit a table, then the snapshot."""
@@ -303,7 +306,13 @@ class Batch:
         for fact in facts.to_pylist():
             key = fact["file_key"]
             entry, known = self._entries[key], self._known.get(key)
-            row = {**path_columns(entry.path), **fact, "attempts": 0, "next_try_ns": None, "indexed_ns": self._started_ns}
+            row = {
+                **path_columns(entry.path),
+                **fact,
+                "attempts": 0,
+                "next_try_ns": None,
+                "indexed_ns": self._started_ns,
+            }
             if fact["state"] == "failed":
                 row |= self._retry(known)
                 if known is not None and known.state == "indexed":
@@ -458,5 +467,3 @@ def statistics(writer: Writer, base: Snapshot, added_languages: Mapping[str, int
             "languages": dict(sorted(languages.items())),
         }
     )
-
-

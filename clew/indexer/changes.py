@@ -186,7 +186,9 @@ def compare(entries: Iterable[Entry], known_files: KnownFiles, *, started_ns: in
     return _with_renames(changes)
 
 
-def _evidence(size: int, mtime_ns: int | None, etag: str | None, checksum: str | None, inode: str | None) -> Iterator[object]:
+def _evidence(
+    size: int, mtime_ns: int | None, etag: str | None, checksum: str | None, inode: str | None
+) -> Iterator[object]:
     """What two listings of the same bytes have in common, the strongest first."""
     if inode is not None and mtime_ns is not None:
         yield ("inode", inode, size, mtime_ns)
@@ -257,5 +259,3 @@ def confirm_removals(
         )
     there = still_there([removed.known.path for removed in changes.removed])
     changes.removed = [removed for removed, found in zip(changes.removed, there, strict=True) if not found]
-
-

@@ -39,9 +39,7 @@ def edges_of(links: pa.Table) -> pa.Table:
     return pa.table([ends[order, 0], ends[order, 1], weights[order], keys[order]], schema=EDGES)
 
 
-def write_edges(
-    store: ObjectStore, generation: str, edges: pa.Table, sources: NDArray[np.int64] | None
-) -> EdgeRef:
+def write_edges(store: ObjectStore, generation: str, edges: pa.Table, sources: NDArray[np.int64] | None) -> EdgeRef:
     """Write an edge file: a base where `sources` is None, else the delta of those files."""
     edge_id = new_id()
     if sources is not None:

@@ -118,9 +118,9 @@ class WriterLease:
             now = time.monotonic()
             if (epoch, beat) != seen:
                 seen, unchanged_since = (epoch, beat), now
-            released = owner is None or beat == b"released"
-            if released or owner.is_dead() or now - unchanged_since >= patience:
-                claimed = cls._claim(store, epoch + 1, clean=released)
+            released = beat == b"released"
+            if owner is None or released or owner.is_dead() or now - unchanged_since >= patience:
+                claimed = cls._claim(store, epoch + 1, clean=owner is None or released)
                 if claimed is not None:
                     return claimed
                 continue

@@ -18,7 +18,14 @@ import xxhash
 from clew.connectors.entry import Entry
 from clew.connectors.location import Root
 from clew.connectors.reading import open_stable
-from clew.errors import BrokenFileError, ClewError, ExtractionError, ObjectChangedError, TooLargeError, UnreadableFileError
+from clew.errors import (
+    BrokenFileError,
+    ClewError,
+    ExtractionError,
+    ObjectChangedError,
+    TooLargeError,
+    UnreadableFileError,
+)
 from clew.indexer.chunks import Chunk, TokenCounter, embedded_text
 from clew.indexer.extract.document import Block, Document, ExtractionLimits, Link, RecordColumns, Source
 from clew.indexer.paths import declared_urls
@@ -475,9 +482,7 @@ def analysed(chunks: pa.Table) -> pa.Table:
     """Append the lexical tokens of title, body and identifiers: one analysis pass feeds both lexical paths."""
     from clew.indexer.lexical.analysis import analyze_chunks
 
-    tokens = analyze_chunks(
-        chunks["title"].to_pylist(), chunks["text"].to_pylist(), chunks["language"].to_pylist()
-    )
+    tokens = analyze_chunks(chunks["title"].to_pylist(), chunks["text"].to_pylist(), chunks["language"].to_pylist())
     for name, values in zip(
         LEXICAL_COLUMNS, (tokens.titles, tokens.bodies, tokens.idents, tokens.languages), strict=True
     ):

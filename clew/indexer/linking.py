@@ -31,9 +31,7 @@ class RecordIds:
         self._ids = documents["record"]
         self._files = documents["file_key"].to_numpy()
         self._numbers = documents["record_number"].to_numpy()
-        hashes = np.fromiter(
-            (probe_hash(record) for record in self._ids.to_pylist()), np.uint64, count=len(documents)
-        )
+        hashes = np.fromiter((probe_hash(record) for record in self._ids.to_pylist()), np.uint64, count=len(documents))
         order = np.lexsort((self._numbers, self._files, hashes))
         self._order, self._hashes = order, hashes[order]
         self._by_place = np.lexsort((self._numbers, self._files))
@@ -83,10 +81,7 @@ class Passages:
         owners = np.repeat(np.arange(len(order)), lengths.astype(np.int64))
         names = pc.list_flatten(anchors).to_pylist()
         digests = np.fromiter(
-            (
-                _anchor_digest(name, int(file))
-                for name, file in zip(names, self._files[owners].tolist(), strict=True)
-            ),
+            (_anchor_digest(name, int(file)) for name, file in zip(names, self._files[owners].tolist(), strict=True)),
             np.uint64,
             count=len(names),
         )
@@ -105,7 +100,8 @@ class Passages:
         """All chunks of a document, in order."""
         wanted = (file_key << 32) | record_number
         low, high = np.searchsorted(self._document, wanted), np.searchsorted(self._document, wanted, side="right")
-        return self._keys[low:high]
+        keys: NDArray[np.int64] = self._keys[low:high]
+        return keys
 
     def at_fragment(self, file_key: int, fragment: str) -> tuple[int, int] | None:
         """(chunk_key, record_number) of the chunk that holds a fragment of a file."""
@@ -140,7 +136,7 @@ class Linker:
             if count % 1000 == 0:
                 tick(1000)
         found = list(zip(*resolved, strict=True)) if resolved else [()] * 7
-        extra = dict(
+        extra: dict[str, Sequence[object]] = dict(
             zip(
                 ("fragment", "probed", "target_file", "target_record", "target_chunk", "fragment_found", "state"),
                 found,

@@ -27,7 +27,12 @@ SLICE = 200_000  # links resolved at a time
 
 
 def resolve_links(
-    writer: Writer, *, touched_files: NDArray[np.int64], arrivals: NDArray[np.uint64], everything: bool, progress: Progress
+    writer: Writer,
+    *,
+    touched_files: NDArray[np.int64],
+    arrivals: NDArray[np.uint64],
+    everything: bool,
+    progress: Progress,
 ) -> Snapshot:
     """Resolve the links that a run affects, and publish them with their edges.
 
@@ -42,9 +47,7 @@ def resolve_links(
         learnt = learn_site(
             _site_evidence(table.read(["source_file", "href"]), files), PathIndex(files["path"], files["urls"])
         )
-        site = site.model_copy(
-            update={"roots": learnt.roots, "base_urls": site.base_urls or learnt.base_urls}
-        )
+        site = site.model_copy(update={"roots": learnt.roots, "base_urls": site.base_urls or learnt.base_urls})
     linker = Linker(
         files, writer.tables["documents"].read(DOCUMENT_COLUMNS), writer.tables["chunks"].read(CHUNK_COLUMNS), site
     )
@@ -76,7 +79,9 @@ def _site_evidence(links: pa.Table, files: pa.Table) -> list[tuple[str, str]]:
     order = np.argsort(files["file_key"].to_numpy())
     keys = files["file_key"].to_numpy()[order]
     rows = order[np.searchsorted(keys, links["source_file"].to_numpy())]
-    return list(zip(files["path"].combine_chunks().take(pa.array(rows)).to_pylist(), links["href"].to_pylist(), strict=True))
+    return list(
+        zip(files["path"].combine_chunks().take(pa.array(rows)).to_pylist(), links["href"].to_pylist(), strict=True)
+    )
 
 
 def _affected(
@@ -161,7 +166,9 @@ def _weigh(writer: Writer, embedder: Any, mode: str, rows: pa.Table, progress: P
     full = table.take_addresses(addresses, LINKS.names)
     full = full.set_column(
         LINKS.get_field_index("target_chunk"), LINKS.field("target_chunk"), pa.array(target_chunk[known], pa.int64())
-    ).set_column(LINKS.get_field_index("weight"), LINKS.field("weight"), pa.array(weights[known].clip(-1, 1), pa.float32()))
+    ).set_column(
+        LINKS.get_field_index("weight"), LINKS.field("weight"), pa.array(weights[known].clip(-1, 1), pa.float32())
+    )
     table.commit(TableChange(delete=addresses, append=table.write(full.cast(LINKS))))
 
 
@@ -189,5 +196,3 @@ def _context_vectors(rows: pa.Table, embedder: Any, vectors: Any, mode: str, pro
         progress.advance(min(step, len(texts) - start))
     progress.end()
     return _Contexts(matrix, encoded.indices.to_numpy().astype(np.int64))
-
-

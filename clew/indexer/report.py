@@ -6,18 +6,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clew_client.types import ChunkCounts, DryRun, FileCounts, IndexReport, LinkCounts, Seconds
-
 from clew.connectors.listing import ListingTally, list_entries
 from clew.connectors.location import Root
 from clew.errors import NoIndexError
 from clew.indexer import changes as diff
-from clew.indexer.changes import Changes, KnownFiles
+from clew.indexer.changes import Added, Changed, Changes, KnownFiles
 from clew.indexer.place import Place
 from clew.indexer.run import RunOptions, RunOutcome, run_index, selection_of
 from clew.indexer.schemas import FILES
 from clew.indexer.settings import SelectionSettings
 from clew.indexer.snapshots import Snapshot
+from clew_client.types import ChunkCounts, DryRun, FileCounts, IndexReport, LinkCounts, Seconds
 
 #: Estimates of a dry run, from benchmarks on two cores: see docs/benchmarks.md.
 CHARS_PER_CHUNK = 1_000
@@ -80,7 +79,8 @@ def dry_run(root_text: str, options: RunOptions) -> DryRun:
     changes = diff.compare(listing, known, started_ns=_end_of_time())
     sizes = Counter[str]()
     files = Counter[str]()
-    for change in (*changes.added, *changes.changed):
+    to_read: list[Added | Changed] = [*changes.added, *changes.changed]
+    for change in to_read:
         kind = diff.extension_of(change.entry.path) or "(none)"
         sizes[kind] += change.entry.size
         files[kind] += 1

@@ -24,16 +24,16 @@ from clew.connectors.patterns import Selection
 from clew.errors import DamagedIndexError, EmbedderMismatchError, FormatVersionError, OptionError
 from clew.indexer import changes as diff
 from clew.indexer.batch import Batch, path_columns, statistics
-from clew.indexer.changes import Changes, Known, KnownFiles
-from clew.indexer.embedders.registry import open_embedder
+from clew.indexer.changes import Changed, Changes, Known, KnownFiles, Removed, Renamed
 from clew.indexer.embedders.protocol import Embedder
+from clew.indexer.embedders.registry import open_embedder
 from clew.indexer.epochs import WriterLease
 from clew.indexer.intake import FileGroup, FileTask, Intake
 from clew.indexer.linking import arrival_hashes
 from clew.indexer.linkpass import resolve_links, weigh_links
 from clew.indexer.place import Place
 from clew.indexer.progress import Meter, Progress, Silence, peak_rss
-from clew.indexer.sandbox import Failed, Finished, Produced, Sandbox
+from clew.indexer.sandbox import Finished, Produced, Sandbox
 from clew.indexer.schemas import FILES
 from clew.indexer.settings import GenerationSettings, SelectionSettings
 from clew.indexer.snapshots import Generation, Snapshot
@@ -120,7 +120,8 @@ class IndexRun:
                 name=chunks.name, uri=chunks.uri, schema=chunks.schema, version=chunks.version,
                 storage_options=chunks.storage_options,
             )  # fmt: skip
-        self._worker_rss: dict[int, int] = {}
+        self._workers = 0
+        self._worker_peaks: list[int] = []  # bytes: of as many jobs as there are processes, the largest ones
         self._totals = {"written": 0, "deleted": 0, "reused": 0, "bytes": 0}
 
     # --- settings ------------------------------------------------------------------------------
@@ -179,9 +180,8 @@ class IndexRun:
         # Nothing is known of what an interrupted run had touched, so its links are all resolved again.
         everything = writer.snapshot.pending.links or not writer.tables["files"].rows
         changes = self._compare()
-        gone = self._addresses(
-            [change.known.file_key for change in (*changes.removed, *changes.renamed, *changes.changed)]
-        )
+        before: list[Removed | Renamed | Changed] = [*changes.removed, *changes.renamed, *changes.changed]
+        gone = self._addresses([change.known.file_key for change in before])
         touched = self._forget(changes) + self._read(changes)
         if writer.snapshot.pending.links or touched:
             with self._meter.part("write"):
@@ -274,7 +274,7 @@ class IndexRun:
         self._progress.begin("Reading", sum(task.entry.size for task in tasks), "bytes")
         intake = Intake(self._root, self._writer.generation.settings)
         workers = self._options.workers if self._options.workers is not None else default_workers()
-        workers = min(workers, len(groups)) if len(tasks) > 1 or workers else workers
+        workers = self._workers = min(workers, len(groups))
         retry: list[FileGroup] = []
         self._batch = Batch(self._writer, known, self._started_ns)
         with Sandbox(
@@ -314,12 +314,10 @@ class IndexRun:
                     self._batch.add(outcome.result)
                     continue
                 self._meter.charge("extract", outcome.cpu_seconds)
-                self._worker_rss[outcome.index % max(1, len(sandbox.process_ids))] = max(
-                    outcome.peak_rss, self._worker_rss.get(outcome.index % max(1, len(sandbox.process_ids)), 0)
-                )
+                self._worker_peaks = sorted([*self._worker_peaks, outcome.peak_rss])[-max(1, self._workers) :]
                 if isinstance(outcome, Finished):
                     self._batch.finish()
-                elif isinstance(outcome, Failed) and retry is not None and len(outcome.job.tasks) > 1:
+                elif retry is not None and len(outcome.job.tasks) > 1:
                     self._batch.abandon()
                     retry.append(outcome.job)
                 else:
@@ -390,7 +388,7 @@ class IndexRun:
             bytes_read=self._totals["bytes"],
             wall=wall,
             cpu=cpu,
-            peak_rss=peak_rss() + sum(self._worker_rss.values()),
+            peak_rss=peak_rss() + (sum(self._worker_peaks) if self._workers else 0),
             advice=tuple(advice(self._writer.generation, snapshot)),
         )
 

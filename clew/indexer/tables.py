@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -71,13 +71,14 @@ class Table:
         """The dataset at the pinned version."""
         if self._dataset is None or self._dataset.version != self.version:
             self._dataset = self._open(self.version)
-        return self._dataset
+        return cast("lance.LanceDataset", self._dataset)
 
     def _open(self, version: int | None) -> lance.LanceDataset:
         import lance
 
         try:
-            return lance.dataset(self.uri, version=version, storage_options=dict(self.storage_options) or None)
+            opened: Any = lance.dataset(self.uri, version=version, storage_options=dict(self.storage_options) or None)
+            return cast("lance.LanceDataset", opened)
         except (ValueError, OSError) as error:
             raise DamagedIndexError(
                 f"Opening table {self.name} at version {version} ({self.uri}): {error}. Part of the index was deleted or "
@@ -143,19 +144,21 @@ class Table:
         from lance.commit import CommitConflictError
 
         for _ in range(_ATTEMPTS):
-            base = self.dataset
             updated: dict[int, FragmentMetadata] = {}
             removed: list[int] = []
             modified: list[int] = []
             for update in change.columns:
-                fragment = base.get_fragment(update.fragment)
-                metadata, fields = fragment.update_columns(update.values, left_on=update.key, right_on=update.key)
+                metadata, fields = self._fragment(update.fragment).update_columns(
+                    update.values, left_on=update.key, right_on=update.key
+                )
                 updated[update.fragment] = metadata
                 modified = sorted({*modified, *fields})
             for number, offsets in _by_fragment(change.delete):
                 if number in updated:
-                    raise StorageError(f"Changing table {self.name}: rows of a fragment are deleted and updated at once.")
-                left = base.get_fragment(number).delete_rows(offsets)
+                    raise StorageError(
+                        f"Changing table {self.name}: rows of a fragment are deleted and updated at once."
+                    )
+                left = self._fragment(number).delete_rows(offsets)
                 if left is None:
                     removed.append(number)
                 else:
@@ -185,9 +188,17 @@ class Table:
             self.restore()
         raise StorageError(f"Committing to table {self.name} at {self.uri}: other commits came in between; try again.")
 
+    def _fragment(self, number: int) -> Any:
+        fragment = self.dataset.get_fragment(number)
+        if fragment is None:
+            raise DamagedIndexError(
+                f"Table {self.name} at {self.uri} has no fragment {number} at version {self.version}; run `clew check`."
+            )
+        return fragment
+
     def restore(self) -> None:
         """Make the pinned version's content the newest version again, and pin that."""
-        dataset = self._open(self.version)
+        dataset: Any = self._open(self.version)
         dataset.restore()
         newest = self._open(None)
         self.version, self._dataset = newest.version, newest
@@ -214,13 +225,19 @@ def _by_fragment(addresses: NDArray[np.uint64] | None) -> Iterator[tuple[int, li
         yield number, (addresses[numbers == number] & np.uint64(0xFFFFFFFF)).astype(np.int64).tolist()
 
 
-def create_tables(uris: Mapping[str, str], schemas: Mapping[str, pa.Schema], storage_options: Mapping[str, str]) -> None:
+def create_tables(
+    uris: Mapping[str, str], schemas: Mapping[str, pa.Schema], storage_options: Mapping[str, str]
+) -> None:
     """Create empty tables for a new generation."""
     import lance
 
     for name, schema in schemas.items():
         lance.write_dataset(
-            schema.empty_table(), uris[name], schema=schema, mode="create", storage_options=dict(storage_options) or None
+            schema.empty_table(),
+            uris[name],
+            schema=schema,
+            mode="create",
+            storage_options=dict(storage_options) or None,
         )
 
 
@@ -237,5 +254,3 @@ def open_tables(
         )
         for name, schema in schemas.items()
     }
-
-

@@ -20,6 +20,7 @@ from clew.indexer.writer import Writer
 PUBLISH_SECONDS = 60.0  # of embedding between two publications: what an interrupted run loses at most
 SLICE = 512  # chunks embedded at a time
 LOOKUP_ROWS = 65_536
+_NO_ADDRESSES = np.empty(0, dtype=np.uint64)
 
 
 def fill_vectors(
@@ -61,7 +62,7 @@ def _refill(writer: Writer, missing: pa.Table, sources: list[Table]) -> int:
     found: dict[bytes, Any] = {}
     for source in sources:
         index = source.read_with_addresses(["content_hash"], "vector IS NOT NULL")
-        hits = index["_rowaddr"].to_numpy()[np.isin(_words(index["content_hash"]), wanted)] if index.num_rows else []
+        hits = index["_rowaddr"].to_numpy()[np.isin(_words(index["content_hash"]), wanted)] if index.num_rows else _NO_ADDRESSES
         for start in range(0, len(hits), LOOKUP_ROWS):
             rows = source.take_addresses(hits[start : start + LOOKUP_ROWS], ["content_hash", "vector"])
             found |= dict(zip(rows["content_hash"].to_pylist(), _matrix(rows["vector"]), strict=True))
@@ -172,5 +173,3 @@ class VectorStore:
         if not len(addresses):
             return np.empty((0, self._table.schema.field("vector").type.list_size), dtype=np.float32)
         return _matrix(self._table.take_addresses(addresses, ["vector"])["vector"])
-
-

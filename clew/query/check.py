@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
-from clew_client.types import CheckReport, Finding
+from numpy.typing import NDArray
 
 from clew.errors import ClewError
 from clew.indexer.edges import edge_name, edges_of, read_edges
 from clew.indexer.schemas import KEY_BITS
 from clew.query.inspection import document_text
 from clew.query.pinned import PinnedIndex
+from clew_client.types import CheckReport, Finding
 
 MOST_OF_A_KIND = 20  # findings of one check that are listed; the rest is counted
 _BLOCK = 20_000
@@ -126,7 +128,9 @@ class Check:
     def links(self) -> Findings:
         """Every resolved link leads to a file and a passage that are there; no other leads anywhere."""
         pinned = self._pinned
-        rows = pinned.tables["links"].read(["link_key", "source_file", "target_file", "source_chunk", "target_chunk", "state"])
+        rows = pinned.tables["links"].read(
+            ["link_key", "source_file", "target_file", "source_chunk", "target_chunk", "state"]
+        )
         known = np.sort(pinned.files["file_key"].to_numpy())
         resolved = pc.equal(rows["state"], "resolved").to_numpy(zero_copy_only=False)
         target = rows["target_file"].fill_null(-1).to_numpy()
@@ -148,11 +152,18 @@ class Check:
         if pinned.snapshot.pending.links:
             return
         there = read_edges(pinned.place.store, pinned.generation.id, pinned.snapshot.edges)
-        there = there.filter(pc.is_in(pc.shift_right(there["source_chunk"], KEY_BITS), value_set=pinned.files["file_key"].combine_chunks()))
+        there = there.filter(
+            pc.is_in(
+                pc.shift_right(there["source_chunk"], KEY_BITS), value_set=pinned.files["file_key"].combine_chunks()
+            )
+        )
         wanted = edges_of(pinned.tables["links"].read(["link_key", "source_chunk", "target_chunk", "weight"]))
         for name in ("link_key", "source_chunk", "target_chunk"):
             if not np.array_equal(_by_link(there, name), _by_link(wanted, name)):
-                yield f"the edge files ({there.num_rows} edges) are not those of the links table ({wanted.num_rows})", None
+                yield (
+                    f"the edge files ({there.num_rows} edges) are not those of the links table ({wanted.num_rows})",
+                    None,
+                )
                 break
         self.checked["edges"] = there.num_rows
 
@@ -202,17 +213,17 @@ class Check:
         self.checked["segments"] = len(pinned.snapshot.segments)
 
 
-def _tally(column: object) -> dict[str, int]:
+def _tally(column: pa.ChunkedArray) -> dict[str, int]:
     return {item["values"].as_py(): item["counts"].as_py() for item in pc.value_counts(column)}
 
 
-def _by_link(edges: object, name: str) -> object:
-    keys = edges["link_key"].to_numpy()  # type: ignore[index]
-    return edges[name].to_numpy()[np.argsort(keys, kind="stable")]  # type: ignore[index]
+def _by_link(edges: pa.Table, name: str) -> NDArray[np.int64]:
+    values: NDArray[np.int64] = edges[name].to_numpy()[np.argsort(edges["link_key"].to_numpy(), kind="stable")]
+    return values
 
 
-def _blocks(groups: list[np.ndarray], size: int) -> Iterator[list[np.ndarray]]:
-    block: list[np.ndarray] = []
+def _blocks(groups: list[NDArray[np.int64]], size: int) -> Iterator[list[NDArray[np.int64]]]:
+    block: list[NDArray[np.int64]] = []
     held = 0
     for group in groups:
         block.append(group)

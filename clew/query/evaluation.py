@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from clew_client.types import PATHS, EvaluationReport, SearchRequest
 
 from clew.errors import OptionError
 from clew.indexer.progress import Progress, Silence
 from clew.query.metrics import by_document, confidence_interval, mean, measure, percentiles
+from clew_client.types import PATHS, EvaluationReport, SearchRequest
 
 if TYPE_CHECKING:
     from clew.query.index import Index
@@ -43,7 +43,9 @@ def read_judged(queries: str, qrels: str) -> Judged:
         if len(row) == 4:  # TREC's qrels: query, iteration, document, grade
             row = [row[0], row[2], row[3]]
         if len(row) != 3 or not _is_number(row[2]):
-            raise OptionError(f"Reading {qrels}, line {number}: expected query-id, corpus-id and score, separated by tabs.")
+            raise OptionError(
+                f"Reading {qrels}, line {number}: expected query-id, corpus-id and score, separated by tabs."
+            )
         if float(row[2]) > 0:
             relevant.setdefault(row[0], {})[row[1]] = float(row[2])
     texts: dict[str, str] = {}
@@ -106,7 +108,8 @@ def evaluate(
             progress.advance(1)
     progress.end()
     means = {
-        label: {name: mean([row[name] for row in rows.values()]) for name in METRICS} for label, rows in measured.items()
+        label: {name: mean([row[name] for row in rows.values()]) for name in METRICS}
+        for label, rows in measured.items()
     }
     return EvaluationReport(
         queries=len(judged.queries),
@@ -130,7 +133,7 @@ def ranked_documents(index: Index, request: SearchRequest) -> tuple[list[str], f
     depth = FIRST_DEPTH
     while True:
         result = index.answer(request.model_copy(update={"k": depth}))
-        ids = by_document(hit.path if hit.record is None else hit.record for hit in result.hits)
+        ids = [str(one) for one in by_document(hit.path if hit.record is None else hit.record for hit in result.hits)]
         if len(ids) >= DOCUMENTS or len(result.hits) < depth or depth >= DEEPEST:
             return ids[:DOCUMENTS], result.took_ms
         depth = min(DEEPEST, depth * 2)

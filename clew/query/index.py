@@ -7,6 +7,14 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
+from clew.connectors.location import Root
+from clew.errors import EmbedderMismatchError, NoIndexError, OptionError
+from clew.indexer.embedders.protocol import Embedder
+from clew.indexer.place import Place
+from clew.query.inspection import Inspector
+from clew.query.pinned import PinnedIndex
 from clew_client.types import (
     CheckReport,
     ErrorRow,
@@ -18,14 +26,6 @@ from clew_client.types import (
     ShownFile,
     Status,
 )
-from pydantic import ValidationError
-
-from clew.connectors.location import Root
-from clew.errors import EmbedderMismatchError, NoIndexError, OptionError
-from clew.indexer.embedders.protocol import Embedder
-from clew.indexer.place import Place
-from clew.query.inspection import Inspector
-from clew.query.pinned import PinnedIndex
 
 if TYPE_CHECKING:
     from clew.query.search import Searcher
@@ -112,7 +112,9 @@ class Index:
     def __enter__(self) -> Index:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def _open_embedder(self) -> Embedder | None:
@@ -149,7 +151,9 @@ class Index:
 
     # --- what the index holds ------------------------------------------------------------------
 
-    def links(self, *, path: str | None = None, direction: str | None = None, state: str | None = None) -> Iterator[LinkRow]:
+    def links(
+        self, *, path: str | None = None, direction: str | None = None, state: str | None = None
+    ) -> Iterator[LinkRow]:
         """Written links, by source; `direction` is `out`, `in` or None for both, of `path`."""
         return self._inspector.links(path, direction=direction, state=state)
 
@@ -197,4 +201,6 @@ def search_request(text: str, **options: Any) -> SearchRequest:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"] if part != "[key]") or "option"
-        raise OptionError(f"The search option {name} is {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}.") from error
+        raise OptionError(
+            f"The search option {name} is {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}."
+        ) from error

@@ -151,7 +151,8 @@ class PinnedIndex:
                 f"The index at {self.place.address} holds passages of files it does not know; run `clew check`, "
                 "and rebuild it with `clew index --full`."
             )
-        return rank[by_key[position]]
+        ranks: NDArray[np.int64] = rank[by_key[position]]
+        return ranks
 
     def read_chunks(self, ordinals: Ordinals | Sequence[int], columns: Sequence[str] = TEXT_COLUMNS) -> pa.Table:
         """Rows of these chunks, in this order."""

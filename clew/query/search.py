@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from clew_client.types import PATHS, Hit, SearchRequest, SearchResult, SourceScore, TrailStep
 from numpy.typing import NDArray
 
 from clew.connectors.location import Root
@@ -29,6 +28,7 @@ from clew.query.inspection import degraded, location_of, url_of
 from clew.query.intent import judge
 from clew.query.pinned import PinnedIndex
 from clew.query.tfidf import TfidfPath
+from clew_client.types import PATHS, Hit, SearchRequest, SearchResult, SourceScore, TrailStep
 
 #: Weights of the paths in the fused score; chosen on tuning sets, see docs/design/.
 DEFAULT_WEIGHTS: Mapping[str, float] = {"dense": 1.0, "bm25": 1.0, "tfidf": 0.2, "attributes": 0.2}
@@ -179,7 +179,9 @@ class Searcher:
 
     def _prepare(self, request: SearchRequest, prefixes: Sequence[str] | None) -> _Asked:
         if not request.text.strip():
-            raise OptionError("The question is empty: say what to look for (`clew files` lists files by --where alone).")
+            raise OptionError(
+                "The question is empty: say what to look for (`clew files` lists files by --where alone)."
+            )
         return _Asked(
             request=request,
             terms=analyze_question(request.text, self._pinned.languages),
@@ -205,7 +207,7 @@ class Searcher:
         return embedder.embed_query(text)
 
     def _weights(self, request: SearchRequest) -> tuple[dict[str, float], dict[str, Any] | None]:
-        weights = {**DEFAULT_WEIGHTS, **request.weights}
+        weights: dict[str, float] = {**DEFAULT_WEIGHTS, **dict(request.weights.items())}
         if self._pinned.generation.dimension is None:
             weights["dense"] = 0.0
             if request.paths == ("dense",):
@@ -461,7 +463,7 @@ def _measured(search: Callable[[_Asked, int], Candidates], asked: _Asked, k: int
     return found, (time.perf_counter() - began) * 1000
 
 
-class _timed:  # noqa: N801 - reads as a verb where it is used
+class _timed:
     """Milliseconds of a block."""
 
     def __init__(self, timings: dict[str, float], name: str) -> None:

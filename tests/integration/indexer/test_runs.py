@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clew_client.types import IndexReport
 
 from clew.errors import DamagedIndexError, EmbedderMismatchError, MassDeleteError, RootNotFoundError
 from clew.indexer.report import dry_run, report_of
 from clew.indexer.run import RunOptions, run_index
 from clew.query.index import Index
+from clew_client.types import IndexReport
 
 EMBEDDER = "hashing:32"
 
@@ -29,7 +29,9 @@ def root(tmp_path: Path) -> Path:
     """A small collection whose files link to each other."""
     root = tmp_path / "docs"
     write(root / "index.md", "# Start\n\nSee [keys](ops/keys.md) and [later](ops/later.md).\n")
-    write(root / "ops/keys.md", "# Keys\n\nRotate the signing key every quarter.\n\n## Emergency\n\nRevoke it at once.\n")
+    write(
+        root / "ops/keys.md", "# Keys\n\nRotate the signing key every quarter.\n\n## Emergency\n\nRevoke it at once.\n"
+    )
     write(root / "ops/notes.txt", "Plain notes about tides and moorings.\n")
     return root
 
@@ -54,8 +56,12 @@ def content(root: Path) -> dict[str, Any]:
         paths = sorted(row.path for row in index.files())
         return {
             "texts": {path: index.show(path).text for path in paths},
-            "links": sorted((row.source, row.target or "", row.href, row.state, row.weight or 0) for row in index.links()),
-            "hits": [(hit.path, hit.char_start, round(hit.score, 6)) for hit in index.search("rotate signing key").hits],
+            "links": sorted(
+                (row.source, row.target or "", row.href, row.state, row.weight or 0) for row in index.links()
+            ),
+            "hits": [
+                (hit.path, hit.char_start, round(hit.score, 6)) for hit in index.search("rotate signing key").hits
+            ],
         }
 
 
@@ -259,5 +265,3 @@ def test_late_table_commit_of_a_dead_writer_is_undone(root: Path) -> None:
     write(root / "new.md", "# New\n\nSomething new.\n")
     build(root)
     assert_equals_fresh_build(root)
-
-
