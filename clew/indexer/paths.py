@@ -310,7 +310,7 @@ class PathIndex:
         key = name_key(stem)
         rows = self._names.rows(probe_hash(key))
         if len(rows) <= 16:
-            return _closest([path for path in (self._texts[row] for row in rows) if key in name_keys(path)], folder)
+            return closest([path for path in (self._texts[row] for row in rows) if key in name_keys(path)], folder)
         segments = folder.split("/") if folder else []
         for depth in range(len(segments), -1, -1):
             prefix = "/".join(segments[:depth]) + "/" if depth else ""
@@ -326,6 +326,10 @@ class PathIndex:
         """See `Paths`."""
         rows = self._urls.rows(probe_hash(url_key(url)))
         return self._texts[rows[0]] if rows else None
+
+    def all_with_url(self, url: str) -> list[str]:
+        """Every file that declares this address, in path order."""
+        return [self._texts[row] for row in dict.fromkeys(self._urls.rows(probe_hash(url_key(url))))]
 
     def _row_of(self, path: str) -> int | None:
         wanted = encode_path(path)
@@ -345,7 +349,7 @@ class PathIndex:
         return low
 
 
-def _closest(paths: Sequence[str], folder: str) -> list[str]:
+def closest(paths: Sequence[str], folder: str) -> list[str]:
     """The paths with the longest run of leading folders in common with `folder`."""
     segments = folder.split("/") if folder else []
     best, found = -1, []

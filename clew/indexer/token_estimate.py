@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from functools import cache
 
@@ -72,14 +73,14 @@ def _tables() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     table = np.full(0x40001, _MARK, dtype=np.uint8)
     for code in range(0x3000):
         character = chr(code)
-        if character.isspace() or code < 32:
+        category = unicodedata.category(character)
+        if category[0] in "ZC" or character.isspace():
             table[code] = _SPACE
-        elif character.isdecimal():
+        elif category == "Nd":
             table[code] = _DIGIT
-        elif character.isalpha() or 0x300 <= code < 0x370 or (code > 0x482 and not character.isprintable()):
-            latin = code < 0x250
-            table[code] = (_UPPER if character.isupper() else _LOWER) if latin else _LETTER
-        elif code > 0x482 and not character.isascii() and _combines(character):
+        elif category[0] == "L" and code < 0x250:
+            table[code] = _UPPER if category == "Lu" else _LOWER
+        elif category[0] in "LM":
             table[code] = _LETTER
     table[0x3000] = _SPACE
     for first, last in _IDEOGRAPHS:
@@ -92,9 +93,3 @@ def _tables() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     runs[_LETTER] = 1 + length // 5
     runs[:, 0] = 0
     return table, runs
-
-
-def _combines(character: str) -> bool:
-    import unicodedata
-
-    return unicodedata.category(character) in ("Mn", "Mc")

@@ -57,7 +57,7 @@ SITE = st.builds(
     SITE,
     st.sampled_from([None, "/docs/", "../", "https://example.org/a/"]),
 )
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_resolution_never_leaves_the_collection(
     paths: list[str], href: str, kind: LinkKind, site: SiteSettings, base: str | None
 ) -> None:
@@ -72,7 +72,7 @@ def test_resolution_never_leaves_the_collection(
 
 
 @given(PATHS, st.integers(0, 7), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_exact_relative_path_always_leads_there(paths: list[str], number: int, encoded: bool) -> None:
     """A percent-encoded relative path to a file is that file, whatever it is called and whoever its twins are."""
     source, target = paths[0], paths[number % len(paths)]
@@ -85,7 +85,7 @@ def test_exact_relative_path_always_leads_there(paths: list[str], number: int, e
 
 
 @given(PATHS, PATH, HREF, st.sampled_from(list(LinkKind)), SITE, st.booleans())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_arrivals_and_departures_are_announced_by_what_was_probed(
     paths: list[str], extra: str, href: str, kind: LinkKind, site: SiteSettings, relative: bool
 ) -> None:
@@ -102,7 +102,7 @@ def test_arrivals_and_departures_are_announced_by_what_was_probed(
 
 
 @given(st.text(max_size=40))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_canonical_fragment_is_idempotent(text: str) -> None:
     """Canonical is canonical, so both sides of a comparison may be."""
     once = canonical_fragment(text)
