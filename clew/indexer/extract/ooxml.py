@@ -44,7 +44,15 @@ _SKIPPED = frozenset(
 
 
 def extract(source: Source, kind: Kind) -> Extraction:
-    """The document, in parts where it is long."""
+    """The document, in parts where it is long. Slides and workbooks are passed on to their modules."""
+    if kind.name == "pptx":
+        from clew.indexer.extract import presentation
+
+        return presentation.extract(source, kind)
+    if kind.name == "xlsx":
+        from clew.indexer.extract import spreadsheet
+
+        return spreadsheet.extract(source, kind)
     return Extraction(kind=kind, encoding=None, documents=join_parts(_parts(source)))
 
 

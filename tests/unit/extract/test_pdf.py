@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
 
 from clew.errors import BrokenFileError, EncryptedFileError, NoTextLayerError, OutputLimitError
-from clew.indexer.extract import pdf
+from clew.indexer.extract import pdf, pdf_layout
 from clew.indexer.extract.document import BlockKind, ExtractionLimits
 from tests.samples.invariants import anchors_of, extracted, headings_of, only, place
 from tests.samples.pdfs import Line, Pdf, handbook, paragraphs
@@ -113,7 +114,7 @@ def test_title_that_is_a_file_name_or_placeholder_is_ignored(title: str):
 
 
 def test_ligatures_are_written_as_letters():
-    assert pdf._mend("\ufb01nd the di\ufb00erence") == "find the difference"
+    assert pdf_layout.mend("\ufb01nd the di\ufb00erence") == "find the difference"
 
 
 def test_password_means_encrypted_and_an_empty_one_opens():
@@ -171,5 +172,14 @@ def test_document_is_closed_when_reading_stops_early():
     first = next(documents)
     documents.close()  # type: ignore[attr-defined]
     assert re.match("Page number 0", first.text)
-    assert pdf._PDFIUM.acquire(timeout=5)
-    pdf._PDFIUM.release()
+
+    def free() -> bool:
+        """Whether another thread may enter pdfium."""
+        entered = pdf._PDFIUM.acquire(timeout=5)
+        if entered:
+            pdf._PDFIUM.release()
+        return entered
+
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(free).result()
+    assert read(data).text.startswith("Page number 0")
