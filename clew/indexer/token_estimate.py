@@ -47,7 +47,7 @@ def _costs(codes: NDArray[np.uint32]) -> NDArray[np.int64]:
     """(n,) tokens; those of a run stand at its first character."""
     table, runs = _tables()
     kind = table[np.minimum(codes, len(table) - 1)]
-    costs = ((kind == _MARK) | (kind == _IDEOGRAPH)).astype(np.int64)
+    costs: NDArray[np.int64] = ((kind == _MARK) | (kind == _IDEOGRAPH)).astype(np.int64)
     word = (kind != _SPACE) & (costs == 0)
     begins = word.copy()
     before, here = kind[:-1], kind[1:]
