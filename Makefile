@@ -74,6 +74,20 @@ types: $(READY)  ## strict typing of clew and clew_client
 layers: $(READY)  ## an import only ever points down
 	@$(BIN)/lint-imports --no-cache
 
+##@ Figures (benchmarks/results/*.json; shared machines: ratios count, absolute times do not)
+
+.PHONY: bench-quick
+bench-quick: $(READY)  ## a minute: start, indexing, search and quality on the example collection
+	@$(BIN)/python -m benchmarks.quick
+
+.PHONY: bench
+bench: $(READY)  ## indexing speed and memory on real collections, and one file of a gigabyte
+	@$(BIN)/python -m benchmarks.indexing
+
+.PHONY: bench-quality
+bench-quality: $(READY)  ## judged public collections: each path alone, fused, with links followed
+	@$(BIN)/python -m benchmarks.quality
+
 ##@ Packages
 
 .PHONY: wheel
