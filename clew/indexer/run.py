@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.connectors.entry import Entry
-from clew.connectors.listing import head, list_entries
+from clew.connectors.listing import head, is_listed, list_entries
 from clew.connectors.location import Root
 from clew.connectors.patterns import Selection
 from clew.errors import DamagedIndexError, EmbedderMismatchError, FormatVersionError, OptionError
@@ -210,7 +210,7 @@ class IndexRun:
             diff.confirm_removals(
                 changes,
                 len(known),
-                lambda paths: still_there(self._root, self._selection, paths),
+                lambda paths: still_there(self._root, self._selection, self._place.address, paths),
                 accept_mass_delete=self._options.accept_mass_delete,
                 root=self._root.display,
             )
@@ -432,11 +432,11 @@ def selection_of(settings: SelectionSettings) -> Selection:
     )
 
 
-def still_there(root: Root, selection: Selection, paths: Sequence[str]) -> list[bool]:
-    """Ask storage for each path, now. A path that the selection does not admit any more counts as gone."""
+def still_there(root: Root, selection: Selection, place: str, paths: Sequence[str]) -> list[bool]:
+    """Ask storage for each path, now. A path that would not be listed any more (excluded, ignored) counts as gone."""
 
     def ask(path: str) -> bool:
-        return selection.admits(path) and head(root, path) is not None
+        return is_listed(root, path, selection, place=place) and head(root, path) is not None
 
     if len(paths) < 2:
         return [ask(path) for path in paths]
