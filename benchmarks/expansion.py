@@ -10,11 +10,11 @@ import json
 import time
 
 import numpy as np
-from clew_client.types import ExpandOptions
 
 from clew.query.candidates import Ordinals, Scores
 from clew.query.expansion import Question, expand
 from clew.query.graph import LinkGraph
+from clew_client.types import ExpandOptions
 
 
 def main() -> None:

@@ -139,12 +139,13 @@ def plain_walk(
     depth = dict.fromkeys(start, 0)
     score = {seed: 1.0 - 0.01 * place for place, seed in enumerate(seeds)}
     score = {seed: score[seed] for seed in start}
+    lifts: dict[int, float] = {}
     for hop in range(1, options.hops + 1):
         gains: dict[int, float] = {}
         for node in [node for node, at in depth.items() if at == hop - 1]:
             for weight, end in neighbours(node):
                 if (
-                    end in depth
+                    (end in depth and (hop > 1 or end not in start))
                     or not allowed[end]
                     or (options.min_similarity is not None and weight < options.min_similarity)
                 ):
@@ -156,10 +157,11 @@ def plain_walk(
                     * weight
                     / (1 + constants.damping * math.log1p(degree(node)))
                 )
-                gains[end] = max(gains.get(end, 0.0), gain)
+                into = lifts if end in start else gains
+                into[end] = max(into.get(end, 0.0), gain)
         for end, gain in gains.items():
             depth[end], score[end] = hop, float(own(np.array([end]))[0]) + gain
-    return depth, score
+    return depth, {node: value + lifts.get(node, 0.0) for node, value in score.items()}
 
 
 @settings(max_examples=150, deadline=None)
@@ -188,7 +190,10 @@ def test_every_chunk_is_met_once_with_a_trail_from_a_seed(
     by_key = {1000 + i: edge for i, edge in enumerate(edges)}
     for index, ordinal in enumerate(found.ordinals.tolist()):
         trail = found.trail(index)
-        assert len(trail) == found.depth[index] <= options.hops
+        lifted = bool(found.lifted_by[index] >= 0)
+        assert len(trail) == (1 if lifted else found.depth[index])
+        assert found.depth[index] <= options.hops
+        assert not lifted or found.depth[index] == 0
         assert found.parent[index] < index  # depth-first: a parent goes before its children
         way = [step.ordinal for step in trail] + [ordinal]
         assert way[0] in seeds
@@ -198,9 +203,9 @@ def test_every_chunk_is_met_once_with_a_trail_from_a_seed(
             assert (source, target) == ((step.ordinal, following) if step.outgoing else (following, step.ordinal))
             assert step.weight == pytest.approx(weight)
             assert options.direction == "both" or step.outgoing == (options.direction == "out")
-        if not trail:
-            assert found.bonus[index] == 0
-            assert found.scores[index] == pytest.approx(1.0 - 0.01 * seeds.index(ordinal))
+        if found.depth[index] == 0:
+            assert (found.bonus[index] > 0) == lifted
+            assert found.scores[index] == pytest.approx(1.0 - 0.01 * seeds.index(ordinal) + found.bonus[index])
         else:
             assert found.scores[index] == pytest.approx(found.bonus[index] + float(own(np.array([ordinal]))[0]))
     last_of: dict[int, int] = {}
@@ -354,6 +359,30 @@ def test_supports_join_the_candidates_with_their_bonus() -> None:
     assert after[1] == 0.6
     assert after[3] == pytest.approx(scores[2] + score_of(found, 3))
     assert values.tolist() == sorted(values.tolist(), reverse=True)
+
+
+def test_a_seed_that_another_links_to_is_lifted_once_and_hands_nothing_on() -> None:
+    """Two pages that answer together are often both hits already; of a pair that links both ways neither may run away."""
+    graph = graph_of(4, [(0, 1, 1.0), (1, 0, 1.0), (1, 2, 1.0)])
+    options = ExpandOptions(hops=2, direction="out", seeds=2)
+    found = walk(graph, [0, 1], options)
+    constants = ExpansionWeights()
+    one, two = (constants.transfer * constants.link / (1 + constants.damping * math.log1p(n)) for n in (1, 2))
+    after = dict(zip(found.ordinals.tolist(), found.scores.tolist(), strict=True))
+    assert after[0] == pytest.approx(1.0 + 0.99 * two)
+    assert after[1] == pytest.approx(0.99 + 1.0 * one)
+    assert after[2] == pytest.approx(float(own(np.array([2]))[0]) + 0.99 * two)
+    place = found.ordinals.tolist().index(1)
+    assert [(step.ordinal, step.link_key) for step in found.trail(place)] == [(0, 1000)]
+    assert [step.ordinal for step in found.trail(found.ordinals.tolist().index(2))] == [1]
+    seeds, scores = np.array([0, 1]), np.array([1.0, 0.99])
+    merged = dict(zip(*(column.tolist() for column in found.merged(seeds, scores, np.arange(4))), strict=True))
+    assert merged == after
+    still = expand(
+        seeds, scores, graph, options, tie=np.arange(4), relevance=own, weights=ExpansionWeights(lift_seeds=False)
+    )
+    assert still.scores[still.depth == 0].tolist() == [1.0, 0.99]
+    assert (still.lifted_by == -1).all()
 
 
 def test_no_hops_or_no_seeds_is_no_walk() -> None:
