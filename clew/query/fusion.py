@@ -25,13 +25,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.errors import OptionError
 from clew.query.candidates import Candidates, Ordinals, Scores
-from clew_client.types import Combination, Normalization
+
+if TYPE_CHECKING:
+    from clew_client.types import Combination, Normalization
 
 FLOOR = 1e-6
 OBSERVED_FLOOR = 0.05
