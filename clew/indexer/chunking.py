@@ -28,7 +28,7 @@ from clew.indexer.sentences import (
 from clew.indexer.settings import ChunkSettings
 from clew.indexer.token_estimate import estimate_tokens
 
-__all__ = ["Outline", "chunk_document", "chunk_documents", "estimate_tokens", "join_chunks", "outline_after"]
+__all__ = ["Outline", "chunk_document", "chunk_documents", "estimate_tokens", "join_chunks", "join_spans", "outline_after"]
 
 #: The headings that are open at some place: (level, text), outermost first.
 Outline = tuple[tuple[int, str], ...]
@@ -94,13 +94,18 @@ def outline_after(document: Document, above: Outline = ()) -> Outline:
 
 def join_chunks(chunks: Iterable[Chunk]) -> str:
     """The document's text, from all its chunks in order (of all parts). A part of white space comes back as spaces."""
+    return join_spans((chunk.char_start, chunk.text, chunk.tail) for chunk in chunks)
+
+
+def join_spans(spans: Iterable[tuple[int, str, str]]) -> str:
+    """`join_chunks` of (char_start, text, tail), as the chunks table holds them."""
     pieces: list[str] = []
     length = 0
-    for chunk in chunks:
-        if chunk.char_start > length:
-            pieces.append(" " * (chunk.char_start - length))
-            length = chunk.char_start
-        fresh = chunk.text[length - chunk.char_start :] + chunk.tail
+    for char_start, text, tail in spans:
+        if char_start > length:
+            pieces.append(" " * (char_start - length))
+            length = char_start
+        fresh = text[length - char_start :] + tail
         pieces.append(fresh)
         length += len(fresh)
     return "".join(pieces)

@@ -339,7 +339,7 @@ class _Reading:
         )
 
     def _add_document(self, file: _File, document: Document) -> None:
-        from clew.indexer.chunking import chunk_document
+        from clew.indexer.chunking import chunk_document, outline_after
         from clew.indexer.lexical.detection import detect_language
 
         settings = self._intake.settings
@@ -349,7 +349,10 @@ class _Reading:
             file.language = document.language or detect_language(document.text)
         title_tokens = self._intake.count([file.title])[0] if file.title else 0
         prefix = min(title_tokens + 1, settings.chunk.tokens // 4) if file.title else 0
-        chunks = chunk_document(document, settings.chunk, self._intake.count, prefix_tokens=prefix)
+        chunks = chunk_document(
+            document, settings.chunk, self._intake.count, prefix_tokens=prefix, above=file.outline
+        )
+        file.outline = () if document.last else outline_after(document, file.outline)
         keys = file.take_chunk_keys(len(chunks))
         for key, chunk in zip(keys, chunks, strict=True):
             self._add_chunk(file, document, record_number, key, chunk)
@@ -426,6 +429,7 @@ class _File:
         self.title: str | None = None
         self.language: str | None = None
         self.meta: Any = {}
+        self.outline: Any = ()  # headings that are open where the next part begins
 
     def take_chunk_keys(self, count: int) -> list[int]:
         first = self.task.next_chunk + self.chunks

@@ -119,12 +119,17 @@ class Linker:
     """Resolves written links against everything that is indexed."""
 
     def __init__(self, files: pa.Table, documents: pa.Table, chunks: pa.Table, site: SiteSettings) -> None:
-        self._paths = PathIndex(files["path"], files["urls"])
-        self._key_of_path = _key_by_path(files)
+        self._paths = PathIndex(files["path"], files["urls"], files["file_key"].to_numpy())
         self._path_of_key = _path_by_key(files)
-        self._records = RecordIds(documents, self._path_of_key, self._key_of_path)
+        self._records = RecordIds(documents, self._path_of_key, self._key_of)
         self._passages = Passages(chunks)
         self._site = site
+
+    def _key_of(self, path: str) -> int:
+        key = self._paths.id_of(path)
+        if key is None:
+            raise LookupError(path)  # resolution names no path that the index does not hold
+        return key
 
     def resolve(self, links: pa.Table, tick: Callable[[int], None] = lambda _: None) -> pa.Table:
         """Resolve links (columns of READ_LINKS at least). Returns rows of the schema LINKS, unweighted."""
@@ -177,7 +182,7 @@ class Linker:
         probed = [probe_hash(key) for key in outcome.probed]
         if outcome.target is None:
             return outcome.fragment, probed, None, None, None, None, outcome.state
-        file_key = self._key_of_path(outcome.target)
+        file_key = self._key_of(outcome.target)
         number = source_record if file_key == source_file else 0
         if outcome.record is not None:
             number = self._records.number(file_key, outcome.record)
@@ -192,23 +197,6 @@ class Linker:
 
 def _anchor_digest(name: str, file_key: int) -> int:
     return xxhash.xxh3_64_intdigest(name.encode("utf-8", "surrogatepass"), seed=file_key)
-
-
-def _key_by_path(files: pa.Table) -> Callable[[str], int]:
-    paths = files["path"].to_pylist()
-    keys = files["file_key"].to_numpy()
-    hashes = np.fromiter((probe_hash(path) for path in paths), np.uint64, count=len(paths))
-    order = np.argsort(hashes, kind="stable")
-    hashes = hashes[order]
-    column = files["path"].combine_chunks()
-
-    def find(path: str) -> int:
-        position = int(np.searchsorted(hashes, np.uint64(probe_hash(path))))
-        while column[int(order[position])].as_py() != path:
-            position += 1
-        return int(keys[order[position]])
-
-    return find
 
 
 def _path_by_key(files: pa.Table) -> Callable[[int], str]:

@@ -43,9 +43,9 @@ def resolve_links(
     files = writer.tables["files"].read(FILE_COLUMNS)
     snapshot = writer.snapshot
     site = snapshot.site
-    if everything and not site.roots:
+    if everything and not site.roots and not site.base_urls:
         learnt = learn_site(
-            _site_evidence(table.read(["source_file", "href"]), files), PathIndex(files["path"], files["urls"])
+            _site_evidence(table.read(["source_file", "href"]), files), PathIndex(files["path"], files["urls"], files["file_key"].to_numpy())
         )
         site = site.model_copy(update={"roots": learnt.roots, "base_urls": site.base_urls or learnt.base_urls})
     linker = Linker(

