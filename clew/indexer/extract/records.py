@@ -1,4 +1,7 @@
-"""Record files, where a row is a document: JSONL, JSON, CSV, Parquet, also compressed with gzip. FIGURES
+"""Record files, where a row is a document: JSONL, JSON, CSV, Parquet, also compressed with gzip.
+
+A CPU-second reads 22 MB of short JSON lines (90,000 rows) or 45 MB of long ones, 40 MB of a JSON array, 10 MB of CSV,
+44,000 Parquet rows with vectors of 384 floats.
 
 Rows stream: memory does not grow with the file (ids seen are kept as 8 bytes each, to tell duplicates).
 A row that cannot be read is skipped, counted and described in `RecordExtraction.warnings`; when no row can be read,
@@ -749,7 +752,8 @@ def _parquet(source: Source) -> Iterator[_Numbered]:
 
     source.stream.seek(0)
     try:
-        file = parquet.ParquetFile(source.stream)
+        # Without pre-buffering, which keeps the chunks of every column: 425 MB instead of 127 MB for 310 MB of vectors.
+        file = parquet.ParquetFile(source.stream, pre_buffer=False, buffer_size=1 << 20)
         number = -1
         # Few rows at a time: a dictionary can make a small file of very long strings.
         for batch in file.iter_batches(batch_size=256, use_threads=False):

@@ -6,6 +6,7 @@ import gzip
 import json
 import tracemalloc
 from collections.abc import Iterator
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -327,6 +328,28 @@ def test_memory_does_not_grow_with_the_number_of_rows(monkeypatch: pytest.Monkey
 
     few, many = peak(5_000), peak(15_000)
     assert many - few < 10_000 * 40  # 8 bytes an id, twice while they are merged; a set of strings takes 100
+
+
+def test_memory_does_not_grow_with_the_number_of_row_groups():
+    import random
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    generator = random.Random(1)
+    buffer = BytesIO()
+    with pq.ParquetWriter(
+        buffer, pa.schema([("text", pa.string())]), compression="none", use_dictionary=False
+    ) as writer:
+        for _ in range(50):
+            writer.write_table(pa.table({"text": [generator.randbytes(4000).hex() for _ in range(50)]}))
+    source = source_of(buffer.getvalue())
+    tracemalloc.start()  # what Arrow reads from a stream are Python's bytes
+    for _ in records.extract(source, Kind(name="parquet", media_type="")).documents:
+        pass
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < source.size / 4
 
 
 def test_duplicates_are_found_among_settled_ids(monkeypatch: pytest.MonkeyPatch):
