@@ -262,7 +262,12 @@ class Searcher:
         """Score every candidate on every path, then fuse."""
         everyone = union(answered.lists, answered.weights)
         answered.lists = {
-            name: PathResult(candidates=result.candidates, exact=self._paths[name].scores(asked, everyone))
+            name: PathResult(
+                candidates=result.candidates,
+                exact=self._paths[name].scores(asked, everyone),
+                # A chance match of one folder's name must not count as much as a whole file name.
+                maximum=self._attributes().maximum(asked.request.text) if name == "attributes" else None,
+            )
             for name, result in answered.lists.items()
         }
         answered.fused = fuse(
