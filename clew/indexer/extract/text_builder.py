@@ -190,6 +190,9 @@ class TextBuilder:
             self._position -= len(last) - len(stripped)
         if self._open_links:
             self._end_links()
+        while self._locations and self._locations[-1][0] > self._position:  # nothing was written behind it
+            _, unit, value = self._locations.pop()
+            self._waiting_locations.insert(0, (unit, value))
         self._blocks.append((self._kind, self._start, self._position))
         self._previous = self._kind
         self._group_broken = False
