@@ -21,6 +21,7 @@ from clew.query import where
 from clew.query.attributes import AttributesPath
 from clew.query.bm25 import Bm25Path
 from clew.query.candidates import Candidates, Mask, Ordinals, Scores
+from clew.query.coverage import Coverage
 from clew.query.dense import DensePath
 from clew.query.expansion import Expansion, ExpansionWeights, Question, Step, expand
 from clew.query.fusion import Fused, PathResult, fuse, union
@@ -33,6 +34,7 @@ from clew_client.types import PATHS, Hit, SearchRequest, SearchResult, SourceSco
 #: Weights of the paths in the fused score: the best mean nDCG@10 without expansion over SciFact train, HotpotQA train500 and
 #: MuSiQue train100 (.735 / .841 / .707; dense and BM25 alike .731 / .846 / .702; more TF-IDF .738 / .833 / .711).
 DEFAULT_WEIGHTS: Mapping[str, float] = {"dense": 1.5, "bm25": 0.85, "tfidf": 0.15, "attributes": 0.05}
+COVERAGE_BONUS = 0.25  # see clew.query.coverage
 EXPANSION_WEIGHTS = ExpansionWeights()
 MOST_TERMS = 64  # of a question, in the lexical residual
 DEEPER = 4  # how much more is fetched for a page beyond the candidates
@@ -146,6 +148,10 @@ class Searcher:
     def _tfidf(self) -> TfidfPath:
         return self._pinned.once("tfidf_path", lambda: TfidfPath(self._pinned.lexical.segments, self._pinned.universe))
 
+    def _coverage(self) -> Coverage:
+        pinned = self._pinned
+        return pinned.once("coverage", lambda: Coverage(self._tfidf(), pinned.universe, pinned.catalog.document_of))
+
     def _attributes(self) -> AttributesPath:
         return self._pinned.once("attributes_path", lambda: AttributesPath(self._pinned.catalog, self._pinned.universe))
 
@@ -164,7 +170,7 @@ class Searcher:
             expansion = self._expand(asked, answered)
         ranking = self._ranking(asked, answered, expansion, weights)
         with _timed(answered.timings, "hits"):
-            hits = self._hits(request, answered, expansion, ranking)
+            hits = self._hits(asked, answered, expansion, ranking)
         return SearchResult(
             query=request.text,
             snapshot=self._pinned.snapshot.number,
@@ -277,14 +283,22 @@ class Searcher:
             normalize=asked.request.normalize,
             combine=asked.request.combine,
         )
-        answered.scores = answered.fused.scores + self._title_bonus(asked, answered.fused.ordinals)
+        answered.scores = answered.fused.scores + sum(self._bonuses(asked, answered, answered.fused.ordinals).values())
 
-    def _title_bonus(self, asked: _Asked, ordinals: Ordinals) -> Scores:
-        """For chunks whose document's title stands in the question."""
-        if "attributes" not in asked.request.paths or asked.request.combine == "rrf" or not len(ordinals):
-            return np.zeros(len(ordinals))
-        bonus = self._attributes().title_phrase(asked.request.text)
-        return TITLE_PHRASE_BONUS * bonus[self._pinned.catalog.document_of[ordinals]]
+    def _bonuses(self, asked: _Asked, answered: _Answered, ordinals: Ordinals) -> dict[str, Scores]:
+        """What stands beside the paths' scores: titles in the question, and how much of it is covered.
+
+        None with one path alone, which then ranks by its own score, and none on the scale of RRF.
+        """
+        bonuses: dict[str, Scores] = {}
+        if len(answered.lists) < 2 or asked.request.combine == "rrf" or not len(ordinals):
+            return bonuses
+        if "attributes" in answered.lists:
+            titles = self._attributes().title_phrase(asked.request.text)
+            bonuses["title_phrase"] = TITLE_PHRASE_BONUS * titles[self._pinned.catalog.document_of[ordinals]]
+        if "tfidf" in answered.lists or "bm25" in answered.lists:
+            bonuses["coverage"] = COVERAGE_BONUS * self._coverage()(asked.terms, ordinals)
+        return bonuses
 
     def _expand(self, asked: _Asked, answered: _Answered) -> Expansion | None:
         options, fused = asked.request.expand, answered.fused
@@ -294,8 +308,8 @@ class Searcher:
         best = np.lexsort((tie[fused.ordinals], -answered.scores))
 
         def relevance(ordinals: Ordinals) -> Scores:
-            raw = {name: self._paths[name].scores(asked, ordinals) for name in answered.lists}
-            return fused.of_others(ordinals, raw) + self._title_bonus(asked, ordinals)
+            bonuses = self._bonuses(asked, answered, ordinals)
+            return self._relevance(asked, answered, ordinals) + sum(bonuses.values())
 
         return expand(
             fused.ordinals[best],
@@ -356,17 +370,19 @@ class Searcher:
 
     def _hits(
         self,
-        request: SearchRequest,
+        asked: _Asked,
         answered: _Answered,
         expansion: Expansion | None,
         ranking: tuple[Ordinals, Scores],
     ) -> list[Hit]:
+        request = asked.request
         page = slice(request.offset, request.offset + request.k)
         ordinals, scores = ranking[0][page], ranking[1][page]
         if not len(ordinals):
             return []
         rows = self._pinned.read_chunks(ordinals).to_pylist()
         trails = _Trails(self._pinned, expansion, ordinals)
+        explained = self._explained(asked, answered, ordinals, scores) if request.explain else None
         template = self._pinned.snapshot.site.url_template
         hits = []
         for rank, (row, ordinal, score) in enumerate(zip(rows, ordinals.tolist(), scores.tolist(), strict=True)):
@@ -387,22 +403,25 @@ class Searcher:
                     text=row["text"],
                     sources=answered.sources(ordinal),
                     trail=trails.of(ordinal),
-                    explain=self._explain(answered, trails, ordinal, score) if request.explain else None,
+                    explain=explained[rank] if explained else None,
                 )
             )
         return hits
 
-    def _explain(self, answered: _Answered, trails: _Trails, ordinal: int, score: float) -> dict[str, Any]:
-        """How a score came about: fused + title + links."""
-        position = answered.position.get(ordinal)
-        own = float(answered.fused.scores[position]) if position is not None else None
-        candidate = float(answered.scores[position]) if position is not None else 0.0
-        return {
-            "fused": own,
-            "title_phrase": None if own is None else round(candidate - own, 9),
-            "links": round(trails.bonus(ordinal), 9),
-            "score": score,
-        }
+    def _explained(
+        self, asked: _Asked, answered: _Answered, ordinals: Ordinals, scores: Scores
+    ) -> list[dict[str, Any]]:
+        """How scores came about: fused + title_phrase + coverage + links = score."""
+        fused = self._relevance(asked, answered, ordinals)
+        bonuses = self._bonuses(asked, answered, ordinals)
+        links = scores - fused - sum(bonuses.values())
+        parts = {"fused": fused, **bonuses, "links": links, "score": scores}
+        return [{name: round(float(part[at]), 9) for name, part in parts.items()} for at in range(len(ordinals))]
+
+    def _relevance(self, asked: _Asked, answered: _Answered, ordinals: Ordinals) -> Scores:
+        """The fused scores that any chunks have, or would have had as candidates."""
+        raw = {name: self._paths[name].scores(asked, ordinals) for name in answered.lists}
+        return answered.fused.of_others(ordinals, raw)
 
 
 class _Trails:
@@ -412,18 +431,13 @@ class _Trails:
         self._pinned = pinned
         self._expansion = expansion
         self._steps: dict[int, tuple[Step, ...]] = {}
-        self._bonus: dict[int, float] = {}
         if expansion is None:
             return
         for index in np.flatnonzero(np.isin(expansion.ordinals, wanted) & (expansion.depth > 0)).tolist():
             ordinal = int(expansion.ordinals[index])
             self._steps[ordinal] = expansion.trail(index)
-            self._bonus[ordinal] = float(expansion.bonus[index])
         keys = [step.link_key for steps in self._steps.values() for step in steps]
         self._links = pinned.read_links(keys)
-
-    def bonus(self, ordinal: int) -> float:
-        return self._bonus.get(ordinal, 0.0)
 
     def of(self, ordinal: int) -> tuple[TrailStep, ...]:
         return tuple(self._step(step) for step in self._steps.get(ordinal, ()))

@@ -80,6 +80,10 @@ class TfidfPath:
         """The idf of each term of the question, (terms,) float64; of an unknown term the highest possible one."""
         return np.array([self._idf(self._frequency(self._places(term))) for term in question.terms], dtype=np.float64)
 
+    def is_known(self, question: AnalyzedQuestion) -> NDArray[np.bool_]:
+        """Which terms of the question occur anywhere, (terms,)."""
+        return np.array([self._frequency(self._places(term)) > 0 for term in question.terms], dtype=np.bool_)
+
     def presence(self, question: AnalyzedQuestion, ordinals: Ordinals) -> NDArray[np.bool_]:
         """Which of the question's terms each chunk holds, in title or body: (terms, n)."""
         present = np.zeros((len(question.terms), len(ordinals)), dtype=np.bool_)
