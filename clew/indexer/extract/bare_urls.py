@@ -35,10 +35,13 @@ def split_urls(text: str) -> Iterator[tuple[str, str]]:
 
 def _trimmed(url: str) -> str:
     """A URL without the punctuation that belongs to the sentence around it."""
-    while url and (
-        url[-1] in "?!.,:;*_~'\"`|\\}>"
-        or (url[-1] == ")" and url.count("(") < url.count(")"))
-        or (url[-1] == "]" and url.count("[") < url.count("]"))
-    ):
-        url = url[:-1]
-    return url
+    end = len(url)
+    closing = {")": url.count(")") - url.count("("), "]": url.count("]") - url.count("[")}  # that nothing opened
+    while end:
+        last = url[end - 1]
+        if last in closing and closing[last] > 0:
+            closing[last] -= 1
+        elif last not in "?!.,:;*_~'\"`|\\}>":
+            break
+        end -= 1
+    return url[:end]

@@ -165,7 +165,7 @@ def _options() -> Any:
 def render_into(
     builder: TextBuilder, source: str, *, line: int = 0, slugs: Slugs | None = None, nesting: int = 400
 ) -> str | None:
-    """Append a Markdown source to a builder; gives the text of its first heading of level 1.
+    """Append a Markdown source to a builder; gives its title: the first heading of level 1, or one that opens the text.
 
     `line` is the number of lines before the source; without `slugs`, headings get no anchors.
     Shortcodes are not looked for: `shortcodes.prepare` comes first where they may occur.
@@ -177,6 +177,8 @@ def render_into(
     line += 1
     at = 0  # `line` is the line of this byte
     first_heading: str | None = None
+    opening: str | None = None  # a heading of any level that opens the text
+    at_top = False
     lists = quotes = 0  # open ones
     links = 0  # open ones
     targets: set[str] = set()
@@ -276,6 +278,7 @@ def render_into(
             elif name == "Heading":
                 line += count(b"\n", at, start) if start >= at else -count(b"\n", start, at)
                 at = start
+                at_top = builder.position == 0
                 builder.open_block(BlockKind.HEADING, line, level=int(value["level"][1]))
                 fresh_item = False
                 heading = value
@@ -326,6 +329,8 @@ def render_into(
                 text = _end_heading(builder, heading, slugs)
                 if heading["level"] == "H1" and first_heading is None and text:
                     first_heading = text
+                elif at_top:
+                    opening = text or None
             elif name == "List":
                 lists -= 1
                 if not lists:
@@ -350,7 +355,7 @@ def render_into(
     builder.close_block()
     for href in unused_definitions(source, targets):
         _unseen(builder, href)
-    return first_heading
+    return first_heading or opening
 
 
 def _unseen(builder: TextBuilder, href: str) -> None:

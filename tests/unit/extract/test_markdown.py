@@ -151,7 +151,8 @@ def test_a_rule_at_the_top_is_no_front_matter():
 
 def test_first_heading_is_the_title_where_nothing_else_is():
     assert markdown("## Sub\n\n# Main *one*\n\n# Second\n").title == "Main one"
-    assert markdown("## Sub\n").title is None
+    assert markdown("## Opens the text\n\nwords\n").title == "Opens the text"
+    assert markdown("words\n\n## Sub\n").title is None
 
 
 def test_hugo_shortcodes():

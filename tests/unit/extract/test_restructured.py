@@ -211,6 +211,11 @@ def test_what_docutils_cannot_take_is_plain_text():
     assert "word899" in document.text
 
 
+def test_markup_that_would_cost_docutils_minutes_is_plain_text():
+    (document,) = extract_bytes("a.rst", "*a " * 50_000)
+    assert document.text.startswith("*a *a")
+
+
 def test_too_long_for_docutils_is_plain_text(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("clew.indexer.extract.restructured._LONGEST", 100)
     (document,) = extract_bytes("a.rst", "Title\n=====\n\n" + "Some *words*.\n\n" * 20)
