@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
 import venv
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def fresh(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def fresh(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The `bin` folder of an environment into which the two wheels, and what they depend on, were installed."""
     folder = tmp_path_factory.mktemp("fresh") / "environment"
     venv.create(folder, with_pip=False)
@@ -65,7 +66,8 @@ def fresh(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         if probe.returncode != 0:
             pytest.skip("no package registry can be reached from here")
     assert done.returncode == 0, done.stderr[-4000:]
-    return folder / "bin"
+    yield folder / "bin"
+    shutil.rmtree(folder)  # pytest would keep three of them
 
 
 def test_wheel_holds_the_examples_and_says_that_it_is_typed(built: Path) -> None:
