@@ -60,7 +60,8 @@ def _too_dense(text: str) -> bool:
         return False
     for paragraph in text.split("\n\n"):
         if len(paragraph) > 10_000:
-            prose = [line for line in paragraph.split("\n") if line[:1] not in "+|="]  # tables are read by cells
+            lines = paragraph.split("\n")
+            prose = [line for line in lines if line[:1] not in "+=" and not line.rstrip().endswith("|")]  # no tables
             if sum(map(len, prose)) * sum(len(_MARKUP.findall(line)) for line in prose) > 500_000_000:
                 return True
     return False
@@ -409,7 +410,7 @@ class _Writer:
         self._level = 0
         self._quotes = 0
         self._in_row = 0
-        self._substituting = 0
+        self._substituting = self._substituted = 0  # now, and in all
         self._seen_text = False
         self.title: str | None = None
         self.meta: dict[str, str | tuple[str, ...]] = {}
@@ -651,7 +652,8 @@ class _Writer:
 
     def _substitution_reference(self, node: Any) -> None:
         definition = self._targets.substitutions.get(str(node.get("refname", "")).lower())
-        if definition is None or self._substituting > 8:
+        self._substituted += 1
+        if definition is None or self._substituting > 3 or self._substituted > 10_000:
             self._builder.text(node.astext())
             return
         self._substituting += 1
