@@ -35,9 +35,12 @@ _WHERE = {
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        return version("clew")
+        try:
+            return version("clew")
+        except PackageNotFoundError:  # run from its sources, never installed
+            return "0+unknown"
     if name == "open":
         return import_module("clew.query.index").Index.open
     if name in _WHERE:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 from typing import Any
 
 import typer
@@ -30,9 +31,9 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        import clew
 
-        typer.echo(f"clew {version('clew')}")
+        typer.echo(f"clew {clew.__version__}")
         raise typer.Exit
 
 
@@ -45,6 +46,7 @@ def _root(
     """An index that lives with your documents."""
 
 
+@cache  # once a process: registering them again would make every later call slower
 def _commands() -> None:
     from clew.cli import demo, evaluating, indexing, inspecting, searching
 
