@@ -157,10 +157,11 @@ def check(
     place: IndexPlace = None,
     storage_option: StorageOptions = None,
     snapshot: SnapshotNumber = None,
+    as_of: AsOf = None,
     as_json: AsJson = False,
 ) -> int:
     """Verify the index from outside. Exit status 1 when something is wrong."""
-    report = opened(root, place, storage_option, snapshot).check(deep=deep)
+    report = opened(root, place, storage_option, snapshot, as_of).check(deep=deep)
     if as_json:
         print_json(report)
     else:
