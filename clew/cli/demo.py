@@ -28,16 +28,19 @@ def demo(
 ) -> None:
     """Index the example collection (a made-up company's handbook) in a cache folder, and show a few searches."""
     from clew.cli.searching import print_result
+    from clew.errors import RequestError
     from clew.examples import handbook
-    from clew.indexer.report import report_of
-    from clew.indexer.run import RunOptions, run_index
+    from clew.indexer.report import index as build
     from clew.query.cache import cache_directory
     from clew.query.index import Index
     from clew_client.types import DemoReport, DemoSearch
 
     root = str(handbook())
     place = str(cache_directory() / "demo" / embedder.replace(":", "-"))
-    report = report_of(run_index(root, RunOptions(index=place, embedder=embedder), progress()))
+    try:
+        report = build(root, index=place, embedder=embedder, progress=progress())
+    except RequestError:  # an older clew's demo lies there, with other settings or in another format
+        report = build(root, index=place, embedder=embedder, progress=progress(), full=True)
     searches = []
     with Index.open(root, index=place) as index:
         for text, where in SEARCHES:

@@ -11,6 +11,7 @@ from clew.connectors.location import Root
 from clew.errors import NoIndexError
 from clew.indexer import changes as diff
 from clew.indexer.changes import Added, Changed, Changes, KnownFiles
+from clew.indexer.configuration import read_config
 from clew.indexer.place import Place
 from clew.indexer.run import RunOptions, RunOutcome, run_index, selection_of
 from clew.indexer.schemas import FILES
@@ -131,12 +132,18 @@ def _named(changes: Changes) -> Iterator[dict[str, str]]:
         yield {"change": "renamed", "path": renamed.entry.path, "from": renamed.known.path}
 
 
-def index(root: str, *, progress: Any = None, **options: Any) -> IndexReport:
+def index(root: str, *, config: str | None = None, progress: Any = None, **options: Any) -> IndexReport:
     """Build the index of a root, or bring it up to date.
 
     `options` are those of `RunOptions`: index, storage_options, embedder, settings, selection, workers, full, wait,
-    accept_mass_delete. Raises `clew.errors.ClewError`.
+    accept_mass_delete. What they leave open, `config` decides, or the `clew.yaml` beside the data. Raises
+    `clew.errors.ClewError`.
     """
-    if isinstance(options.get("selection"), Mapping):
-        options["selection"] = SelectionSettings(**options["selection"])
+    configured = read_config(Root.parse(root, options.get("storage_options")).require(), config)
+    selection = options.get("selection")
+    if selection is None or isinstance(selection, Mapping):
+        chosen = {**configured.selection(), **(selection or {})}
+        options["selection"] = SelectionSettings(**chosen) if chosen else None
+    options["settings"] = {**configured.settings(), **options.get("settings", {})}
+    options["embedder"] = options.get("embedder") or configured.embedder
     return report_of(run_index(root, RunOptions(**options), progress))
