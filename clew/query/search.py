@@ -222,6 +222,8 @@ class Searcher:
                     "This index was built without vectors (--embedder none), so it has no dense path; "
                     "choose other --paths, or rebuild with an embedder."
                 )
+        if not any(weights[name] > 0 for name in request.paths):
+            raise OptionError("No path is left to search: give --paths at least one name, and one of them a weight.")
         if request.intent == "off":
             return weights, None
         intent = judge(request.text)

@@ -5,7 +5,7 @@ Fields only ever grow. Offsets are Unicode code points into a document's normali
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -42,7 +42,9 @@ class SearchRequest(BaseModel):
     k: int = Field(10, ge=1, le=1000)
     offset: int = Field(0, ge=0, le=10_000)
     paths: tuple[PathName, ...] = PATHS
-    weights: dict[PathName, float] = Field(default_factory=dict, description="Overrides of the default weights.")
+    weights: dict[PathName, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(
+        default_factory=dict, description="Overrides of the default weights; 0 leaves a path out."
+    )
     over_fetch: int = Field(200, ge=1, le=10_000, description="Candidates of each path (K_over).")
     normalize: Normalization = "minmax"
     combine: Combination = "sum"
