@@ -11,11 +11,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 # Before anything imports it: its asserts then say what they compared.
 pytest.register_assert_rewrite("clew.testing.connectors")
 
 from tests.servers import FaultProxy, S3Server, fault_proxy, moto_server, seaweed_server, weed_binary  # noqa: E402
+
+# In continuous integration every run tries the same examples: what turns red there is the change, not the dice.
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
 # Credentials and endpoints of whoever runs the tests must not leak into them.

@@ -11,7 +11,7 @@ from clew.cli.output import print_json, print_text, progress
 
 SEARCHES = (
     ("how do I rotate a signing key", None),
-    ("what torque is the turbine gland tightened to", None),
+    ("how much may be spent without a signature on chartering a vessel for a lost buoy", None),
     ("quantos dias de férias por ano", None),
     ("payment terms", "type:pdf,docx"),
 )
@@ -52,11 +52,11 @@ def demo(
     if as_json:
         print_json(DemoReport(root=root, place=place, index=report, searches=tuple(searches)))
         return
-    files, links = report.files, report.links
-    print_text(
-        f"{files.seen} files, {report.chunks.total} passages, {links.resolved} links that lead somewhere; "
-        f"index at {place}"
-    )
     print_text("Go on with your own documents:")
     print_text("    clew index ./documents")
     print_text('    clew search ./documents "a question"')
+    files, links = report.files, report.links
+    print_text(
+        f"{files.seen} files, {report.chunks.total} passages, {links.resolved} links that lead somewhere, "
+        f"{sum(len(search.result.hits) for search in searches)} hits shown; the index lies at {place}"
+    )

@@ -62,7 +62,11 @@ def _refill(writer: Writer, missing: pa.Table, sources: list[Table]) -> int:
     found: dict[bytes, Any] = {}
     for source in sources:
         index = source.read_with_addresses(["content_hash"], "vector IS NOT NULL")
-        hits = index["_rowaddr"].to_numpy()[np.isin(_words(index["content_hash"]), wanted)] if index.num_rows else _NO_ADDRESSES
+        hits = (
+            index["_rowaddr"].to_numpy()[np.isin(_words(index["content_hash"]), wanted)]
+            if index.num_rows
+            else _NO_ADDRESSES
+        )
         for start in range(0, len(hits), LOOKUP_ROWS):
             rows = source.take_addresses(hits[start : start + LOOKUP_ROWS], ["content_hash", "vector"])
             found |= dict(zip(rows["content_hash"].to_pylist(), _matrix(rows["vector"]), strict=True))
