@@ -323,7 +323,9 @@ class Batch:
             elif fact["state"] == UNCHANGED:
                 old = self._old_row(key)
                 evidence = {k: row[k] for k in (*path_columns(entry.path), *_EVIDENCE, "indexed_ns")}
-                rows.append({**old, **evidence, **dict.fromkeys(_LEDGER), "attempts": 0})
+                # What an attempt failed over is over; that rows of these bytes cannot be read stays true.
+                cleared = dict.fromkeys(_LEDGER) if old["attempts"] else {}
+                rows.append({**old, **evidence, **cleared, "attempts": 0})
                 continue
             if known is not None:
                 replaced.append(key)

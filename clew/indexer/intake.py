@@ -36,6 +36,7 @@ CONTEXT_CHARS = 160  # of the sentence on either side of a link's anchor text
 FLUSH_CHARS = 4 << 20  # a group's rows are handed on when their texts exceed this
 MEMORY_SPOOL = 16 << 20  # bytes of a fetched object held in memory before it goes to a temporary file
 UNCHANGED = "unchanged"  # the state of facts that say: the same bytes as before
+_WARNINGS = 6  # of a file that are kept: how many rows were skipped, and the first five
 _ATTEMPTS = 3  # of reading a file that changes meanwhile
 
 #: What is known of a file once it was read: one row a file, after all of its other rows.
@@ -320,6 +321,7 @@ class _Reading:
             link_count=file.links,
             next_chunk=task.next_chunk + file.chunks,
             state="indexed",
+            **_reservations(extraction),
         )
 
     def _intake_extract(self, task: FileTask, stream: BinaryIO, entry: Entry) -> Any:
@@ -349,9 +351,7 @@ class _Reading:
             file.language = document.language or detect_language(document.text)
         title_tokens = self._intake.count([file.title])[0] if file.title else 0
         prefix = min(title_tokens + 1, settings.chunk.tokens // 4) if file.title else 0
-        chunks = chunk_document(
-            document, settings.chunk, self._intake.count, prefix_tokens=prefix, above=file.outline
-        )
+        chunks = chunk_document(document, settings.chunk, self._intake.count, prefix_tokens=prefix, above=file.outline)
         file.outline = () if document.last else outline_after(document, file.outline)
         keys = file.take_chunk_keys(len(chunks))
         for key, chunk in zip(keys, chunks, strict=True):
@@ -446,6 +446,12 @@ class _File:
             raise BrokenFileError(f"Reading {self.task.entry.path}: more than {MAX_PER_FILE} links in one file.")
         self.links += 1
         return (self.task.file_key << KEY_BITS) + self.links - 1
+
+
+def _reservations(extraction: Any) -> dict[str, str]:
+    """The ledger's columns for a file that is indexed, but not all of it (rows that could not be read)."""
+    warnings: Sequence[str] = getattr(extraction, "warnings", ())
+    return {"stage": "extract", "reason": "incomplete", "message": "; ".join(warnings[:_WARNINGS])} if warnings else {}
 
 
 def content_digest(embedded: str, title: str | None, language: str | None) -> bytes:

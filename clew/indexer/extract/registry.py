@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import cast
@@ -68,8 +69,7 @@ def extract(source: Source, kind: Kind | None = None) -> Extraction:
         extraction = extractor(kind.name)(source, kind)
     except Exception as error:
         raise _as_extraction_error(error, source, kind) from error
-    documents = _guarded(extraction.documents, source, extraction.kind)
-    return Extraction(kind=extraction.kind, encoding=extraction.encoding, documents=documents)
+    return replace(extraction, documents=_guarded(extraction.documents, source, extraction.kind))
 
 
 def detect_source(source: Source) -> Kind:
