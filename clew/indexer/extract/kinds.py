@@ -13,6 +13,7 @@ from clew.indexer.extract.encoding import bom_encoding, wide_encoding
 
 HEAD_BYTES = 16 << 10
 TAIL_BYTES = 4 << 10
+_ZIPPED = ("docx", "pptx", "xlsx", "odt", "ods", "odp", "epub")
 _ZIP_DIRECTORY_LIMIT = 8 << 20  # bytes; zipfile reads the whole directory into memory (about ten times that)
 
 MEDIA_TYPES: dict[str, str] = {
@@ -283,6 +284,8 @@ def _zip_kind(extension: str, head: bytes, tail: bytes | None, stream: BinaryIO 
         return kind(extension)
     if "META-INF/MANIFEST.MF" in names:
         return kind("unsupported", "application/java-archive")
+    if extension in _ZIPPED and b"PK\x05\x06" not in (tail or head):
+        return kind(extension)  # cut off before anything telling: broken, not of a kind that clew does not know
     return kind("unsupported", declared or "application/zip")
 
 
