@@ -1,0 +1,180 @@
+"""One bad file costs one line in the ledger; without these it could cost the run, the other files, or go unnoticed."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+import clew.indexer.run as run
+from tests.acceptance.commands import Done, clew, write
+from tests.acceptance.faults import DyingIntake, FaultyIntake, ordinary_rights
+from tests.samples.office import sample_docx, sample_epub, sample_pptx
+from tests.samples.pdfs import Pdf, handbook, paragraphs
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.hostile]
+
+GOOD = {"a.md": "# Tides\n\nThe ebb runs for six hours.\n", "z/last.txt": "Moorings are checked in spring.\n"}
+BAD: dict[str, tuple[bytes, str, str]] = {
+    "empty.md": (b"", "skipped", "empty"),
+    "encrypted.pdf": (Pdf(pages=[paragraphs("a secret")], password="sesame").bytes(), "failed", "encrypted"),
+    "scan.pdf": (Pdf(pages=[[], []]).bytes(), "skipped", "no text layer"),
+    "cut.pdf": (handbook()[:700], "failed", "broken"),
+    "cut.docx": (sample_docx()[:500], "failed", "broken"),
+    "cut.pptx": (sample_pptx()[:-100], "failed", "broken"),
+    "cut.epub": (sample_epub()[:-200], "failed", "broken"),
+    "cut.csv.gz": (gzip.compress(b"id,text\n1,hello there\n" * 50)[:-30], "failed", "broken"),
+    "noise.pdf": (b"%PDF-1.7\n" + bytes(range(256)) * 8, "failed", "broken"),
+    "cut.jsonl": (b'{"_id": "1", "te', "failed", "broken"),
+    "picture.md": (b"\x89PNG\r\n\x1a\n" + bytes(64), "skipped", "unsupported kind"),
+}
+
+
+def index(root: Path, *options: str) -> Done:
+    """Index without processes: these files fail by themselves."""
+    return clew("index", root, "--embedder", "hashing:32", "--workers", "0", *options)
+
+
+def ledger(root: Path) -> dict[str, tuple[str, str]]:
+    """State and reason by path."""
+    return {row["path"]: (row["state"], row["error"]) for row in clew("errors", root, "--json").rows}
+
+
+def assert_good_files_are_found(root: Path) -> None:
+    """Every other file is indexed, and the index is sound."""
+    for word, path in (("ebb", "a.md"), ("moorings", "z/last.txt")):
+        found = clew("search", root, word, "--paths", "bm25", "--json").object
+        assert [hit["path"] for hit in found["hits"]] == [path]
+    done = clew("check", root, "--deep")
+    assert done.status == 0, done.out
+
+
+def test_all_kinds_of_bad_files_get_a_line_each_and_all_others_are_indexed(root: Path) -> None:
+    """The whole list of the issue in one folder: exit 0, with `--strict` exit 1, and nobody else suffers."""
+    write(root, GOOD)
+    write(root, {name: content for name, (content, _, _) in BAD.items()})
+    done = index(root, "--json")
+    assert done.status == 0, done.err
+    files = done.object["files"]
+    states = [state for _, state, _ in BAD.values()]
+    assert files["added"] == len(GOOD) + len(BAD)
+    assert (files["failed"], files["skipped"]) == (states.count("failed"), states.count("skipped"))
+    assert ledger(root) == {name: (state, reason) for name, (_, state, reason) in BAD.items()}
+    assert_good_files_are_found(root)
+    strict = index(root, "--strict", "--json")
+    assert strict.status == 1
+    assert strict.object["files"]["failed"] == files["failed"]
+
+
+def test_ledger_says_which_file_why_and_when_it_is_tried_again(root: Path) -> None:
+    """The fields of INTERFACE, and a sentence that tells people what to do."""
+    write(root, {name: BAD[name][0] for name in ("encrypted.pdf", "scan.pdf")})
+    index(root)
+    encrypted, scan = clew("errors", root, "--json").rows
+    assert set(encrypted) >= {"path", "stage", "error", "message", "attempts", "next_try"}
+    assert (encrypted["path"], encrypted["stage"], encrypted["attempts"]) == ("encrypted.pdf", "extract", 1)
+    assert encrypted["next_try"] is not None
+    assert "password" in encrypted["message"]
+    assert scan["next_try"] is None  # nothing will come of another try until it changes
+    text = clew("errors", root)
+    assert text.status == 0
+    assert "failed  encrypted.pdf  encrypted: " in text.out
+    assert "skipped  scan.pdf  no text layer: " in text.out
+    shown = clew("show", root, "encrypted.pdf", "--json").object
+    assert (shown["state"], shown["reason"], shown["text"]) == ("failed", "encrypted", "")
+
+
+def test_skipped_files_alone_do_not_fail_a_strict_run(root: Path) -> None:
+    """A scan or an empty file is no failure: `--strict` would be of no use otherwise."""
+    write(root, GOOD | {"empty.md": b"", "scan.pdf": BAD["scan.pdf"][0]})
+    assert index(root, "--strict").status == 0
+
+
+def test_file_is_read_as_what_it_is_whatever_its_name_says(root: Path) -> None:
+    """A PDF named .md and an HTML page named .pdf are both indexed, as PDF and as HTML."""
+    page = "<!doctype html><html><head><title>Quay</title></head><body><p>The quay is of granite.</p></body></html>"
+    write(root, GOOD | {"report.md": handbook(), "page.pdf": page, "notes.docx": "Plain words in a wrong suit.\n"})
+    assert index(root, "--strict").status == 0
+    types = {row["path"]: row["type"] for row in clew("files", root, "--json").rows}
+    assert types == {
+        "a.md": "markdown",
+        "z/last.txt": "text",
+        "report.md": "pdf",
+        "page.pdf": "html",
+        "notes.docx": "text",
+    }
+    assert "kept for a prolonged time" in clew("show", root, "report.md", "--json").object["text"]
+    assert clew("show", root, "page.pdf", "--json").object["text"] == "The quay is of granite."
+    assert_good_files_are_found(root)
+
+
+def test_unreadable_file_is_in_the_ledger_and_read_once_it_can_be(root: Path) -> None:
+    """No permission: a line that says so; given the permission, the file is indexed by a later run."""
+    write(root, GOOD | {"denied.md": "# Denied\n\nBehind a closed door.\n"})
+    (root / "denied.md").chmod(0)
+    with ordinary_rights():
+        done = index(root, "--json")
+        assert done.status == 0, done.err
+        assert ledger(root) == {"denied.md": ("failed", "unreadable")}
+        (row,) = clew("errors", root, "--json").rows
+        assert row["stage"] == "fetch"
+        assert "denied.md" in row["message"]
+        assert_good_files_are_found(root)
+        assert index(root, "--strict").status == 1
+    (root / "denied.md").chmod(0o644)
+    write(root, {"denied.md": "# Denied\n\nBehind an open door.\n"})
+    assert index(root, "--strict").status == 0
+    assert ledger(root) == {}
+    assert "open door" in clew("show", root, "denied.md", "--json").object["text"]
+
+
+@pytest.mark.parametrize(
+    ("intake", "reason"), [(FaultyIntake, "time limit"), (DyingIntake, "parser crashed")], ids=["hangs", "dies"]
+)
+def test_file_whose_parser_hangs_or_dies_costs_that_file_alone(
+    root: Path, monkeypatch: pytest.MonkeyPatch, intake: type[FaultyIntake], reason: str
+) -> None:
+    """The parser's process is killed at the limit; the files that were read together with it are read again."""
+    monkeypatch.setattr(run, "Intake", intake)
+    write(
+        root, GOOD | {"clew.yaml": "extraction: {seconds: 3}\nexclude: [clew.yaml]\n", "m.adoc": "= Title\n\nText.\n"}
+    )
+    done = clew("index", root, "--embedder", "hashing:32", "--workers", "1", "--json")
+    assert done.status == 0, done.err
+    assert done.object["files"]["failed"] == 1
+    assert ledger(root) == {"m.adoc": ("failed", reason)}
+    assert_good_files_are_found(root)
+
+
+def test_rows_that_cannot_be_read_are_told_and_the_others_are_indexed(root: Path) -> None:
+    """A line cut off in the middle of a record file must not vanish without a word."""
+    write(root, GOOD | {"rows.jsonl": '{"_id": "1", "text": "a whole row"}\n{"_id": "2", "te'})
+    done = index(root, "--strict")
+    assert done.status == 0, done.err
+    (row,) = clew("errors", root, "--json").rows
+    assert (row["path"], row["state"]) == ("rows.jsonl", "indexed")
+    assert "1 of 2 rows" in row["message"]
+    found = clew("search", root, "whole row", "--paths", "bm25", "--json").object
+    assert [(hit["path"], hit["record"]) for hit in found["hits"]] == [("rows.jsonl", "1")]
+    assert_good_files_are_found(root)
+    os.utime(root / "rows.jsonl", (1, 1))  # touched: the same bytes, still cut off
+    assert index(root).status == 0
+    assert ledger(root) == {"rows.jsonl": ("indexed", "incomplete")}
+
+
+def test_unreadable_folder_ends_the_run_and_deletes_nothing(root: Path) -> None:
+    """What could not be listed is not gone: nothing is concluded from half a listing."""
+    write(root, GOOD)
+    assert index(root).status == 0
+    (root / "z").chmod(0)
+    try:
+        with ordinary_rights():
+            done = index(root)
+        assert done.status == 3
+        assert "Traceback" not in done.err
+        assert str(root / "z") in done.err
+    finally:
+        (root / "z").chmod(0o755)
+    assert_good_files_are_found(root)
