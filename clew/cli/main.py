@@ -61,6 +61,9 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         result = app(args=arguments, prog_name="clew", standalone_mode=False)
         status = result if isinstance(result, int) else 0
+        if status == 130:  # what typer makes of an interrupt
+            raise KeyboardInterrupt
+        sys.stdout.flush()  # short output meets a reader that has gone only here
     except typer.Exit as stop:
         status = stop.exit_code
     except UsageError as error:
