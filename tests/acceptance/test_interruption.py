@@ -159,7 +159,7 @@ def test_reader_that_goes_away_ends_a_command_in_peace(indexed: Path, command: s
         [sys.executable, "-m", "clew", command, str(indexed), "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=environment(),
+        env=environment(PYTHONUNBUFFERED=""),
     )
     assert running.stdout is not None
     running.stdout.close()
