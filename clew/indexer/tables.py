@@ -9,6 +9,7 @@ Recovery always restores, never guesses forward.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -93,13 +94,29 @@ class Table:
         """What a snapshot notes of this table."""
         return TableRef(version=self.version, rows=self.rows)
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Inside, what Lance says of files that are gone or altered becomes an error that says what to do."""
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and "not found" not in str(error).lower():
+                raise StorageError(f"Reading table {self.name} at {self.uri}: {error}; try again.") from error
+            cause = " ".join(str(error).split())[:300]
+            raise DamagedIndexError(
+                f"Reading table {self.name} at version {self.version} ({self.uri}): {cause}. Part of the index was deleted "
+                "or altered; rebuild it with `clew index --full`."
+            ) from error
+
     def read(self, columns: list[str] | None = None, where: str | None = None) -> pa.Table:
         """Rows of the pinned version, in stored order."""
-        return self.dataset.to_table(columns=columns, filter=where)
+        with self.reading():
+            return self.dataset.to_table(columns=columns, filter=where)
 
     def read_with_addresses(self, columns: list[str], where: str | None = None) -> pa.Table:
         """Like `read`, with the column `_rowaddr` (uint64: fragment << 32 | offset)."""
-        return self.dataset.scanner(columns=columns, filter=where, with_row_address=True).to_table()
+        with self.reading():
+            return self.dataset.scanner(columns=columns, filter=where, with_row_address=True).to_table()
 
     def read_keys(self, column: str, keys: NDArray[np.int64], columns: list[str]) -> pa.Table:
         """Rows whose `column` is one of `keys`; any number of keys. `_rowaddr` comes along.
@@ -117,7 +134,8 @@ class Table:
         """Rows at these addresses, in their order."""
         if not len(addresses):
             return pa.schema([self.schema.field(name) for name in columns]).empty_table()
-        return self.dataset._take_rows(addresses.tolist(), columns=columns)
+        with self.reading():
+            return self.dataset._take_rows(addresses.tolist(), columns=columns)
 
     def write(self, rows: pa.Table | pa.RecordBatchReader) -> tuple[FragmentMetadata, ...]:
         """Write fragments to storage. They belong to no version until a commit names them."""

@@ -211,12 +211,14 @@ class PinnedIndex:
         filled = np.zeros(count, dtype=bool)
         if not dimension or not count:
             return matrix, filled
-        scanner = self.tables["chunks"].dataset.scanner(columns=["chunk_key", "vector"], filter="vector IS NOT NULL")
-        for batch in scanner.to_batches():
-            ordinals = self.universe.ordinals(batch["chunk_key"].to_numpy())
-            values = batch["vector"].flatten().to_numpy(zero_copy_only=False).reshape(-1, dimension)
-            matrix[ordinals] = values
-            filled[ordinals] = True
+        chunks = self.tables["chunks"]
+        with chunks.reading():
+            scanner = chunks.dataset.scanner(columns=["chunk_key", "vector"], filter="vector IS NOT NULL")
+            for batch in scanner.to_batches():
+                ordinals = self.universe.ordinals(batch["chunk_key"].to_numpy())
+                values = batch["vector"].flatten().to_numpy(zero_copy_only=False).reshape(-1, dimension)
+                matrix[ordinals] = values
+                filled[ordinals] = True
         return matrix, filled
 
     def _vector_memory(self, count: int, dimension: int) -> NDArray[np.float32]:
