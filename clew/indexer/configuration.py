@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -27,7 +27,7 @@ class CollectionConfig(BaseModel):
     site: SiteSettings | None = None
     columns: ColumnSettings | None = None
     extraction: ExtractionSettings | None = None
-    edge_weights: str | None = None
+    edge_weights: Literal["anchor", "source", "one"] | None = None
     include: tuple[str, ...] | None = None
     exclude: tuple[str, ...] | None = None
     default_excludes: bool | None = None
