@@ -176,8 +176,10 @@ class Intake:
 
     def warm(self) -> None:
         """Load what every file needs, so that no file's limits are charged with it."""
+        from clew.indexer.allocation import keep_little
         from clew.indexer.extract import registry  # noqa: F401
 
+        keep_little()
         self.count(["warm"])
 
     def count(self, texts: Sequence[str]) -> list[int]:

@@ -23,6 +23,7 @@ from clew.connectors.location import Root
 from clew.connectors.patterns import Selection
 from clew.errors import DamagedIndexError, EmbedderMismatchError, FormatVersionError, OptionError
 from clew.indexer import changes as diff
+from clew.indexer.allocation import frugal
 from clew.indexer.batch import Batch, path_columns, statistics
 from clew.indexer.changes import Changed, Changes, Known, KnownFiles, Removed, Renamed
 from clew.indexer.embedders.protocol import Embedder
@@ -98,7 +99,7 @@ def run_index(root_text: str, options: RunOptions | None = None, progress: Progr
     root = Root.parse(root_text, options.storage_options).require()
     place = Place.open(root.index_place(options.index), options.storage_options)
     place.store.probe_conditional_put()
-    with WriterLease.acquire(place.store, wait=options.wait, say=progress.say) as lease:
+    with WriterLease.acquire(place.store, wait=options.wait, say=progress.say) as lease, frugal():
         return IndexRun(root, place, lease, options, progress).run()
 
 

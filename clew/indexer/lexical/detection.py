@@ -8,6 +8,7 @@ they decide nearly all prose, so a small index of it never loads the model (`ben
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING
@@ -170,18 +171,24 @@ def _by_model(sample: str, script: str | None) -> str | None:
     return None if script is None else _FAMILY_DEFAULT[script]
 
 
-@cache
 def _model(script: Script | None) -> LanguageIdentifier:
     """py3langid, choosing among the known languages of one script."""
-    wanted = Script.LATIN if script is None else script
-    model = copy(_loaded())
-    labels = set(model.labels)
-    model.set_languages([code for code, language in LANGUAGES.items() if language.script is wanted and code in labels])
-    return model
+    return _models()[Script.LATIN if script is None else script]
 
 
 @cache
-def _loaded() -> LanguageIdentifier:
+def _models() -> dict[Script, LanguageIdentifier]:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    whole = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    labels = set(whole.labels)
+    models = {}
+    for script in (Script.LATIN, *_FAMILIES.values()):
+        models[script] = model = copy(whole)
+        model.set_languages(
+            [code for code, language in LANGUAGES.items() if language.script is script and code in labels]
+        )
+        # Each has its own columns now; the weights of all 142 languages are 28 MB that every process would keep.
+        with suppress(AttributeError):
+            model._full_model = ()
+    return models
