@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from clew.connectors.entry import Entry
 from clew.errors import EmbedderMismatchError, ExtractionError
+from clew.indexer import faults
 from clew.indexer.changes import Known, extension_of, file_text
 from clew.indexer.edges import write_edges
 from clew.indexer.intake import FACTS, LEXICAL_COLUMNS, READ_LINKS, UNCHANGED, FileGroup, FileTask, Rows
@@ -205,7 +206,9 @@ class Batch:
             spilled.fragments["documents"] += tables["documents"].write(documents.cast(DOCUMENTS))
         if chunks.num_rows:
             spilled.fragments["chunks"] += tables["chunks"].write(self._with_vectors(chunks, given))
+            faults.reach("commit.after-fragments")
             spilled.segments += self._segments(chunks.filter(pa.array(~reused)))
+            faults.reach("commit.after-segments")
         if links.num_rows:
             spilled.fragments["links"] += tables["links"].write(_unresolved(links))
         for language, count in _tally(chunks["analysis"]).items():
@@ -264,20 +267,25 @@ class Batch:
         writer.tables["documents"].commit(
             TableChange(delete=removed["documents"], append=tuple(self._spilled.fragments["documents"]))
         )
+        faults.reach("commit.after-documents")
         writer.tables["chunks"].commit(
             TableChange(delete=removed["chunks"], append=tuple(self._spilled.fragments["chunks"]))
         )
+        faults.reach("commit.after-chunks")
         writer.tables["links"].commit(
             TableChange(delete=removed["links"], append=tuple(self._spilled.fragments["links"]))
         )
+        faults.reach("commit.after-links")
         files = writer.tables["files"]
         known = np.array([key for key in facts["file_key"].to_pylist() if key in self._known], np.int64)
         old_rows = _addresses(writer, "files", "file_key", known)
         files.commit(TableChange(delete=old_rows, append=files.write(rows)))
+        faults.reach("commit.after-files")
         edges: tuple[EdgeRef, ...] = snapshot.edges
         if edges and len(replaced):
             # The files' former edges count no more; the new ones come when links are resolved.
             edges += (write_edges(writer.place.store, writer.generation.id, EDGES.empty_table(), replaced),)
+        faults.reach("commit.after-edges")
         dead_chunks = len(removed["chunks"])
         self.counts.written += self._spilled.chunks
         self.counts.deleted += max(0, dead_chunks - self.counts.reused)

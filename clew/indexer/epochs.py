@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict
 
 from clew.connectors.objects import ObjectStore
 from clew.errors import ClewError, FencedWriterError, ObjectExistsError, ObjectMissingError, WriterBusyError
+from clew.indexer import faults
 
 FOLDER = "epochs/"
 HEARTBEAT_SECONDS = 5.0
@@ -160,6 +161,7 @@ class WriterLease:
         for old in range(max(1, epoch - KEPT_EPOCHS - 4), epoch - KEPT_EPOCHS):
             with contextlib.suppress(ClewError):
                 store.delete([epoch_name(old), f"{epoch_name(old)}.heartbeat"])
+        faults.reach("lease.claimed")
         return cls(store, owner, clean=clean)
 
     def check(self) -> None:
@@ -181,10 +183,12 @@ class WriterLease:
 
     def release(self) -> None:
         """Give the right back; the next writer need not wait."""
+        faults.reach("release.before")
         self._stop.set()
         self._thread.join()
         with contextlib.suppress(ClewError, OSError):
             self._store.put(f"{epoch_name(self.epoch)}.heartbeat", b"released")
+        faults.reach("release.after")
 
     def __enter__(self) -> WriterLease:
         return self

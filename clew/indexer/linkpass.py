@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from clew.indexer import faults
 from clew.indexer.batch import statistics
 from clew.indexer.edges import edges_of, write_edges
 from clew.indexer.intake import READ_LINKS
@@ -45,7 +46,8 @@ def resolve_links(
     site = snapshot.site
     if everything and not site.roots and not site.base_urls:
         learnt = learn_site(
-            _site_evidence(table.read(["source_file", "href"]), files), PathIndex(files["path"], files["urls"], files["file_key"].to_numpy())
+            _site_evidence(table.read(["source_file", "href"]), files),
+            PathIndex(files["path"], files["urls"], files["file_key"].to_numpy()),
         )
         site = site.model_copy(update={"roots": learnt.roots, "base_urls": site.base_urls or learnt.base_urls})
     linker = Linker(
@@ -60,9 +62,12 @@ def resolve_links(
         rows = table.take_addresses(addresses[start : start + SLICE], READ_LINKS.names)
         fragments += table.write(linker.resolve(rows, progress.advance))
     progress.end()
+    faults.reach("links.after-fragments")
     table.commit(TableChange(delete=addresses, append=tuple(fragments)))
+    faults.reach("links.after-commit")
     sources = np.unique(index["source_file"].to_numpy()[affected])
     edges = renew_edges(writer, None if everything else sources)
+    faults.reach("links.after-edges")
     weights = snapshot.pending.weights or (len(addresses) > 0 and writer.generation.dimension is not None)
     return writer.publish(
         edges=edges,
@@ -129,9 +134,11 @@ def weigh_links(writer: Writer, embedder: Any, mode: str, progress: Progress) ->
     )  # fmt: skip
     if mode != "one" and rows.num_rows:
         _weigh(writer, embedder, mode, rows, progress)
-    sources = np.unique(rows["source_file"].to_numpy())
+        faults.reach("weights.after-commit")
+    edges = renew_edges(writer, np.unique(rows["source_file"].to_numpy()))
+    faults.reach("weights.after-edges")
     return writer.publish(
-        edges=renew_edges(writer, sources),
+        edges=edges,
         pending=snapshot.pending.model_copy(update={"weights": False}),
         statistics=statistics(writer, snapshot),
     )

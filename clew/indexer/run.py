@@ -23,6 +23,7 @@ from clew.connectors.location import Root
 from clew.connectors.patterns import Selection
 from clew.errors import DamagedIndexError, EmbedderMismatchError, FormatVersionError, OptionError
 from clew.indexer import changes as diff
+from clew.indexer import faults
 from clew.indexer.allocation import frugal
 from clew.indexer.batch import Batch, path_columns, statistics
 from clew.indexer.changes import Changed, Changes, Known, KnownFiles, Removed, Renamed
@@ -247,6 +248,7 @@ class IndexRun:
                     dead = index["_rowaddr"].to_numpy()[np.isin(index[column].to_numpy(), removed)]
                     self._totals["deleted"] += len(dead) if name == "chunks" else 0
                     writer.tables[name].commit(TableChange(delete=dead))
+                faults.reach(f"forget.after-{name}")
             files = writer.tables["files"]
             gone = np.concatenate([removed, np.array(sorted(renamed), dtype=np.int64)])
             rows = files.read_keys("file_key", gone, FILES.names)
@@ -258,6 +260,7 @@ class IndexRun:
             ]
             append = files.write(_files(fresh)) if fresh else ()
             files.commit(TableChange(delete=rows["_rowaddr"].to_numpy(), append=append))
+            faults.reach("forget.after-files")
             writer.publish(
                 pending=writer.snapshot.pending.model_copy(update={"links": True}),
                 statistics=statistics(writer, writer.snapshot),

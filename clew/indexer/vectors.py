@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from clew.indexer import faults
 from clew.indexer.batch import statistics
 from clew.indexer.chunks import embedded_text
 from clew.indexer.embedders.protocol import Embedder
@@ -35,6 +36,7 @@ def fill_vectors(
     reused = 0
     if missing.num_rows:
         reused = _refill(writer, missing, [source for source in (before, table) if source is not None])
+        faults.reach("vectors.after-refill")
         missing = table.read_with_addresses(["content_hash"], "vector IS NULL") if reused else missing
     if embedder is not None and missing.num_rows:
         _embed(writer, embedder, missing, progress, meter)
@@ -110,6 +112,7 @@ def _embed(writer: Writer, embedder: Embedder, missing: pa.Table, progress: Prog
         if is_last or time.monotonic() - since >= PUBLISH_SECONDS:
             with meter.part("commit"):
                 _commit(table, np.concatenate([one for one, _ in waiting]), np.concatenate([two for _, two in waiting]))
+                faults.reach("vectors.after-commit")
                 if not is_last:
                     _publish(writer, done=False)
             waiting, since = [], time.monotonic()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from clew.indexer import faults
 from clew.indexer.epochs import WriterLease
 from clew.indexer.place import Place
 from clew.indexer.snapshots import Generation, Snapshot, TableRef, new_id, write_generation
@@ -40,11 +43,15 @@ class Writer:
         """
         writer = cls(place, lease, place.generation(snapshot), snapshot)
         if not lease.predecessor_released:
+            faults.reach("fence.before-put")
             writer.publish()
+            faults.reach("fence.after-put")
         moved = [table for table in writer.tables.values() if not table.is_newest()]
         for table in moved:
             table.restore()
+            faults.reach("restore.after-table")
         if moved:
+            faults.reach("restore.after-tables")
             writer.publish()
         return writer
 
@@ -52,8 +59,10 @@ class Writer:
     def create(cls, place: Place, lease: WriterLease, generation: Generation, parent: Predecessor) -> Writer:
         """Begin a new generation. Its first snapshot is not published before there is something in it."""
         write_generation(place.store, generation)
+        faults.reach("create.after-generation")
         schemas = table_schemas(generation.dimension)
         create_tables(place.table_uris(generation.id, generation.dimension), schemas, place.lance_options)
+        faults.reach("create.after-tables")
         empty = Snapshot(
             number=parent.number,
             id=parent.id or "",
@@ -68,6 +77,10 @@ class Writer:
         writer.is_new = True
         return writer
 
+    def check(self) -> None:
+        """Raise FencedWriterError when another writer has taken over."""
+        self._lease.check()
+
     def publish(self, **changes: object) -> Snapshot:
         """Publish the tables as they stand now, with changes of the snapshot's other fields."""
         self._lease.check()
@@ -75,13 +88,27 @@ class Writer:
         successor = self.snapshot.successor(self._lease.epoch, tables=refs, **changes)
         if not self.snapshot.id:
             successor = successor.model_copy(update={"parent": None})
+        faults.reach("publish.before-put")
         self.snapshot = self.place.snapshots.publish(successor)
+        faults.reach("publish.after-put")
         for table in self.tables.values():
             table.move_tag()
+        faults.reach("publish.after-tags")
         if self.is_new:
             self.place.link_tables(self.generation.id)
             self.is_new = False
         return self.snapshot
+
+
+@contextmanager
+def upkeep_of(place: Place, *, wait: float = 60.0, say: Callable[[str], None] = lambda _: None) -> Iterator[Writer]:
+    """The writer of an index that is there already, for work that needs no files and no model.
+
+    Raises NoIndexError, WriterBusyError.
+    """
+    place.snapshots.require()
+    with WriterLease.acquire(place.store, wait=wait, say=say) as lease:
+        yield Writer.resume(place, lease, place.snapshots.require())
 
 
 def new_generation_id() -> str:
