@@ -53,6 +53,18 @@ def write_edges(store: ObjectStore, generation: str, edges: pa.Table, sources: N
 
 def read_edges(store: ObjectStore, generation: str, refs: Sequence[EdgeRef]) -> pa.Table:
     """All edges in force, from a base and its deltas (schema EDGES)."""
+    return _in_force(store, generation, refs)[0]
+
+
+def fold_deltas(store: ObjectStore, generation: str, deltas: Sequence[EdgeRef]) -> EdgeRef:
+    """Write one delta that says what these, one after the other, say together."""
+    edges, sources = _in_force(store, generation, deltas)
+    order = [("source_chunk", "ascending"), ("weight", "descending"), ("target_chunk", "ascending")]
+    return write_edges(store, generation, edges.sort_by([*order, ("link_key", "ascending")]), sources)
+
+
+def _in_force(store: ObjectStore, generation: str, refs: Sequence[EdgeRef]) -> tuple[pa.Table, NDArray[np.int64]]:
+    """(edges, files that the deltas name)."""
     parts: list[pa.Table] = []
     replaced = np.empty(0, dtype=np.int64)
     for ref in reversed(refs):
@@ -72,4 +84,4 @@ def read_edges(store: ObjectStore, generation: str, refs: Sequence[EdgeRef]) -> 
         if ref.kind == "base":
             break
         replaced = np.union1d(replaced, np.array(orjson.loads(metadata[_SOURCES]), dtype=np.int64))
-    return pa.concat_tables(parts) if parts else EDGES.empty_table()
+    return pa.concat_tables(parts) if parts else EDGES.empty_table(), replaced

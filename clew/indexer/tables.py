@@ -42,9 +42,10 @@ class TableChange:
     delete: NDArray[np.uint64] | None = None  # row addresses to be removed
     append: tuple[FragmentMetadata, ...] = ()  # fragments that are written already
     columns: tuple[ColumnUpdate, ...] = ()
+    drop: tuple[int, ...] = ()  # fragments that go as a whole; `delete` names no row of them
 
     def __bool__(self) -> bool:
-        return bool((self.delete is not None and len(self.delete)) or self.append or self.columns)
+        return bool((self.delete is not None and len(self.delete)) or self.append or self.columns or self.drop)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,7 +164,7 @@ class Table:
 
         for _ in range(_ATTEMPTS):
             updated: dict[int, FragmentMetadata] = {}
-            removed: list[int] = []
+            removed: list[int] = list(change.drop)
             modified: list[int] = []
             for update in change.columns:
                 metadata, fields = self._fragment(update.fragment).update_columns(

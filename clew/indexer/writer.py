@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from clew.indexer import faults
@@ -77,10 +75,6 @@ class Writer:
         writer.is_new = True
         return writer
 
-    def check(self) -> None:
-        """Raise FencedWriterError when another writer has taken over."""
-        self._lease.check()
-
     def publish(self, **changes: object) -> Snapshot:
         """Publish the tables as they stand now, with changes of the snapshot's other fields."""
         self._lease.check()
@@ -98,17 +92,6 @@ class Writer:
             self.place.link_tables(self.generation.id)
             self.is_new = False
         return self.snapshot
-
-
-@contextmanager
-def upkeep_of(place: Place, *, wait: float = 60.0, say: Callable[[str], None] = lambda _: None) -> Iterator[Writer]:
-    """The writer of an index that is there already, for work that needs no files and no model.
-
-    Raises NoIndexError, WriterBusyError.
-    """
-    place.snapshots.require()
-    with WriterLease.acquire(place.store, wait=wait, say=say) as lease:
-        yield Writer.resume(place, lease, place.snapshots.require())
 
 
 def new_generation_id() -> str:

@@ -1,0 +1,32 @@
+"""Upkeep of an index that is there: the writer's place, for work that needs neither the files nor a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from clew.indexer.epochs import WriterLease
+from clew.indexer.place import Place
+from clew.indexer.writer import Writer
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Upkeep:
+    """The right to write, with what there is."""
+
+    writer: Writer
+    lease: WriterLease
+
+    @property
+    def place(self) -> Place:
+        """Where the index lies."""
+        return self.writer.place
+
+
+@contextmanager
+def upkeep_of(place: Place, *, wait: float = 60.0, say: Callable[[str], None] = lambda _: None) -> Iterator[Upkeep]:
+    """Hold the lease of an index that is there. Raises NoIndexError, WriterBusyError."""
+    place.snapshots.require()
+    with WriterLease.acquire(place.store, wait=wait, say=say) as lease:
+        yield Upkeep(writer=Writer.resume(place, lease, place.snapshots.require()), lease=lease)
