@@ -24,6 +24,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.errors import DamagedIndexError, ObjectMissingError
+from clew.indexer import faults
 from clew.indexer.batch import statistics
 from clew.indexer.edges import fold_deltas
 from clew.indexer.linkpass import renew_edges
@@ -41,8 +42,17 @@ class Thresholds:
     # 4: a passage is rewritten at most log4(passages) times, and at most 3 parts of a tier stay. 2,500 commits of a file each
     # leave at most 18 fragments a table; with 8 they leave 28, and a snapshot reaches more than 300 objects.
     factor: int = 4
-    dead_share: float = 0.1  # of a part's passages or rows
+    dead_share: float = 0.1  # of a part's passages or rows, but only
+    least_dead: int = 64  # from so many on: a part of four of which one is dead waits for its tier
     deltas: int = 6  # edge files behind the base
+    # From these sizes on a part is merged no more. A build leaves segments and fragments of 16,384 passages: to merge those
+    # at once, at its end, would analyse and write most of them twice.
+    passages: int = 1 << 13  # of a segment
+    rows: int = 1 << 14  # of a fragment
+
+
+#: What `clew compact` takes: parts are merged up to the size that they have at most.
+THOROUGH = Thresholds(least_dead=1, passages=1 << 15, rows=ROWS_PER_FILE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,7 +87,7 @@ def to_merge(parts: Sequence[Part], thresholds: Thresholds, largest: int) -> lis
     return [
         part
         for part in parts
-        if part.dead > thresholds.dead_share * (part.size + part.dead)
+        if part.dead >= max(thresholds.least_dead, thresholds.dead_share * (part.size + part.dead))
         or (part.size < largest and _tier(part.size, thresholds.factor) <= full)
     ]
 
@@ -101,7 +111,7 @@ def compact(writer: Writer, *, full: bool = False, thresholds: Thresholds | None
     After a full compaction every score is exactly what a fresh build of the same files gives, as no deleted passage counts
     in any document frequency.
     """
-    return _Compaction(writer, thresholds or Thresholds()).run(full=full, every_segment=True)
+    return _Compaction(writer, thresholds or THOROUGH).run(full=full, every_segment=True)
 
 
 def keep_tidy(writer: Writer, thresholds: Thresholds | None = None) -> Compacted:
@@ -118,7 +128,7 @@ def keep_tidy(writer: Writer, thresholds: Thresholds | None = None) -> Compacted
 
 def forget_the_dead(writer: Writer) -> Compacted:
     """Rewrite every part in which anything deleted still stands, so that the newest snapshot reaches none of it."""
-    return _Compaction(writer, Thresholds(dead_share=0.0)).run(full=False, every_segment=True)
+    return _Compaction(writer, Thresholds(dead_share=0.0, least_dead=1)).run(full=False, every_segment=True)
 
 
 class _Compaction:
@@ -132,9 +142,12 @@ class _Compaction:
         before = writer.snapshot
         # Segments first: they are read by the addresses that the chunks table has now.
         segments = self._segments(full=full, look_inside=every_segment)
+        faults.reach("compact.after-segments")
         for name, table in sorted(writer.tables.items()):
             self._rewrite(name, table, full=full)
+            faults.reach(f"compact.after-{name}")
         edges = self._edges(full=full)
+        faults.reach("compact.after-edges")
         self._done.segments = (len(before.segments), len(segments))
         self._done.edges = (len(before.edges), len(edges))
         moved = any(writer.tables[name].version != ref.version for name, ref in before.tables.items())
@@ -148,11 +161,13 @@ class _Compaction:
         self._done.snapshot = writer.snapshot.number
         return self._done
 
+    def _choose(self, parts: Sequence[Part], largest: int, *, full: bool) -> list[Part]:
+        chosen = untidy(parts, largest) if full else to_merge(parts, self._thresholds, largest)
+        return [] if len(chosen) == 1 and not chosen[0].dead else chosen
+
     # --- segments ------------------------------------------------------------------------------
 
     def _segments(self, *, full: bool, look_inside: bool) -> tuple[SegmentRef, ...]:
-        from clew.indexer.lexical.segment import MAX_DOCUMENTS
-
         refs = self._writer.snapshot.segments
         rows = self._writer.tables["chunks"].rows
         dead = sum(ref.documents for ref in refs) - rows  # every live passage stands in exactly one segment
@@ -168,8 +183,8 @@ class _Compaction:
                  dead=ref.documents - len(live[ref.id]) if live else 0)
             for ref in refs
         ]  # fmt: skip
-        chosen = untidy(parts, MAX_DOCUMENTS) if full else to_merge(parts, self._thresholds, MAX_DOCUMENTS)
-        if not chosen or (len(chosen) == 1 and not chosen[0].dead):
+        chosen = self._choose(parts, self._thresholds.passages, full=full)
+        if not chosen:
             return refs
         index = self._live_keys() if index is None else index
         for part in chosen:
@@ -220,9 +235,9 @@ class _Compaction:
             Part(name=number, size=fragment.physical_rows - fragment.num_deletions, dead=fragment.num_deletions)
             for number, fragment in sorted(fragments.items())
         ]
-        chosen = untidy(parts, ROWS_PER_FILE) if full else to_merge(parts, self._thresholds, ROWS_PER_FILE)
+        chosen = self._choose(parts, self._thresholds.rows, full=full)
         self._done.fragments[name] = (len(parts), len(parts))
-        if not chosen or (len(chosen) == 1 and not chosen[0].dead):
+        if not chosen:
             return
         numbers = tuple(part.name for part in chosen)
         append: tuple[Any, ...] = ()

@@ -27,6 +27,7 @@ from clew.indexer import faults
 from clew.indexer.allocation import frugal
 from clew.indexer.batch import Batch, path_columns, statistics
 from clew.indexer.changes import Changed, Changes, Known, KnownFiles, Removed, Renamed
+from clew.indexer.compaction import keep_tidy
 from clew.indexer.embedders.protocol import Embedder
 from clew.indexer.embedders.registry import open_embedder
 from clew.indexer.epochs import WriterLease
@@ -178,7 +179,7 @@ class IndexRun:
 
     def run(self) -> RunOutcome:
         """All of it, in order."""
-        writer = self._writer
+        writer, began = self._writer, self._writer.snapshot.number
         # Nothing is known of what an interrupted run had touched, so its links are all resolved again.
         everything = writer.snapshot.pending.links or not writer.tables["files"].rows
         changes = self._compare()
@@ -199,6 +200,9 @@ class IndexRun:
             self._fill()
         elif writer.is_new:
             writer.publish()
+        if writer.snapshot.number != began:
+            with self._meter.part("commit"):
+                keep_tidy(writer)
         return self._outcome(changes)
 
     def _compare(self) -> Changes:

@@ -10,6 +10,19 @@ from clew.indexer.epochs import WriterLease
 from clew.indexer.place import Place
 from clew.indexer.writer import Writer
 
+#: Fault points of upkeep (see `clew.indexer.faults`), in order, and what has happened when they are reached.
+POINTS: dict[str, str] = {
+    "compact.after-segments": "merged segments are written; no snapshot names them",
+    "compact.after-chunks": "fragments of the chunks are merged and committed; nothing is published",
+    "compact.after-documents": "… and of the documents",
+    "compact.after-files": "… and of the files",
+    "compact.after-links": "… and of the links",
+    "compact.after-edges": "the merged edge file is written; nothing is published",
+    "gc.after-snapshots": "snapshots that are not kept are gone; what they alone named is still there",
+    "gc.after-versions": "… and the table versions that they alone named",
+    "gc.after-objects": "… and their segments, edge files and generations; orphans are still there",
+}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Upkeep:
