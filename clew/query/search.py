@@ -435,7 +435,8 @@ class _Trails:
         self._steps: dict[int, tuple[Step, ...]] = {}
         if expansion is None:
             return
-        for index in np.flatnonzero(np.isin(expansion.ordinals, wanted) & (expansion.depth > 0)).tolist():
+        reached = (expansion.depth > 0) | (expansion.lifted_by >= 0)  # by a link, or raised by one from another seed
+        for index in np.flatnonzero(np.isin(expansion.ordinals, wanted) & reached).tolist():
             ordinal = int(expansion.ordinals[index])
             self._steps[ordinal] = expansion.trail(index)
         keys = [step.link_key for steps in self._steps.values() for step in steps]
