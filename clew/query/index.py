@@ -197,7 +197,8 @@ def search_request(text: str, **options: Any) -> SearchRequest:
     try:
         if expand:
             options["expand"] = ExpandOptions(**expand)
-        return SearchRequest(text=text, **options)
+        # Bytes that are no UTF-8 reach a command line as lone surrogates: they match nothing, and are no error.
+        return SearchRequest(text=text.encode("utf-8", "replace").decode("utf-8"), **options)
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"] if part != "[key]") or "option"
