@@ -73,6 +73,10 @@ class WhereError(RequestError):
         self.column = column
 
 
+class UnsignedRequestError(RequestError):
+    """The request carries no valid signature or secret; nothing of it was kept."""
+
+
 class MassDeleteError(RequestError):
     """Most of the indexed files would vanish; nothing was deleted."""
 

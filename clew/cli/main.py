@@ -48,9 +48,9 @@ def _root(
 
 @cache  # once a process: registering them again would make every later call slower
 def _commands() -> None:
-    from clew.cli import demo, evaluating, indexing, inspecting, searching
+    from clew.cli import demo, evaluating, indexing, inspecting, searching, watching
 
-    for module in (indexing, searching, inspecting, evaluating, demo):
+    for module in (indexing, watching, searching, inspecting, evaluating, demo):
         module.register(app)
 
 

@@ -241,16 +241,18 @@ def confirm_removals(
     *,
     accept_mass_delete: bool,
     root: str,
+    everything: bool = True,
 ) -> None:
     """Keep of the removed files only those that storage itself says are gone.
 
     Raises MassDeleteError where nearly everything would vanish: a listing that came back empty or cut short looks just
-    like that, and so does a file system that is not mounted.
+    like that, and so does a file system that is not mounted. `everything`: the listing was one of the whole root; one of
+    a part may well be empty.
     """
     count = len(changes.removed)
     if not count:
         return
-    mass = (changes.seen == 0) or (count > MASS_DELETE_FILES and count > MASS_DELETE_SHARE * known_total)
+    mass = (everything and changes.seen == 0) or (count > MASS_DELETE_FILES and count > MASS_DELETE_SHARE * known_total)
     if mass and not accept_mass_delete:
         raise MassDeleteError(
             f"Indexing {root}: {count} of {known_total} indexed files would vanish, as the listing shows {changes.seen}. "

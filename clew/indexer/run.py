@@ -31,6 +31,7 @@ from clew.indexer.compaction import keep_tidy
 from clew.indexer.embedders.protocol import Embedder
 from clew.indexer.embedders.registry import open_embedder
 from clew.indexer.epochs import WriterLease
+from clew.indexer.focus import Focus, focus_on
 from clew.indexer.intake import FileGroup, FileTask, Intake
 from clew.indexer.linking import arrival_hashes
 from clew.indexer.linkpass import resolve_links, weigh_links
@@ -66,6 +67,7 @@ class RunOptions:
     full: bool = False
     wait: float = 60.0  # seconds for another writer to finish
     accept_mass_delete: bool = False
+    paths: Sequence[str] | None = None  # look at these alone (a folder ends with '/'); None: at everything
 
 
 @dataclass(kw_only=True)
@@ -207,20 +209,31 @@ class IndexRun:
 
     def _compare(self) -> Changes:
         with self._meter.part("list"):
-            known = KnownFiles(self._writer.tables["files"].read(diff.KNOWN_COLUMNS))
+            files, focus = self._writer.tables["files"], self._focus()
+            known = KnownFiles(files.read(diff.KNOWN_COLUMNS) if focus is None else focus.known(files))
             self._progress.begin("Listing", None, "files")
             started_ns = self._started_ns = time.time_ns()
-            listing = list_entries(self._root, self._selection, place=self._place.address)
+            if focus is None:
+                listing = list_entries(self._root, self._selection, place=self._place.address)
+            else:
+                listing = focus.entries()
             changes = diff.compare(self._counted(listing), known, started_ns=started_ns)
             self._progress.end()
             diff.confirm_removals(
                 changes,
-                len(known),
+                files.rows,
                 lambda paths: still_there(self._root, self._selection, self._place.address, paths),
                 accept_mass_delete=self._options.accept_mass_delete,
                 root=self._root.display,
+                everything=focus is None,
             )
         return changes
+
+    def _focus(self) -> Focus | None:
+        """Where this run looks; None for everywhere. An index that is new has nothing to compare with."""
+        if self._options.paths is None or self._writer.is_new:
+            return None
+        return focus_on(self._options.paths, root=self._root, selection=self._selection, place=self._place.address)
 
     def _counted(self, entries: Iterable[Entry]) -> Iterator[Entry]:
         for count, entry in enumerate(entries, 1):
