@@ -86,18 +86,18 @@ def index(
     return 1 if strict and report.files.failed else 0
 
 
-def seconds(text: str) -> float:
-    """`90`, `90s`, `5m` or `2h` as seconds."""
+def seconds(text: str, option: str = "--wait") -> float:
+    """`90`, `90s`, `5m`, `2h` or `7d` as seconds."""
     from clew.errors import OptionError
 
-    factors = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    factors = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
     number, factor = (text[:-1], factors[text[-1]]) if text[-1:] in factors else (text, 1.0)
     try:
         value = float(number) * factor
     except ValueError:
         value = -1.0
     if not 0 <= value < 1e9:
-        raise OptionError(f"--wait {text}: expected a time such as 60s, 5m or 2h.")
+        raise OptionError(f"{option} {text}: expected a time such as 60s, 5m or 2h.")
     return value
 
 

@@ -48,9 +48,9 @@ def _root(
 
 @cache  # once a process: registering them again would make every later call slower
 def _commands() -> None:
-    from clew.cli import demo, evaluating, indexing, inspecting, searching, watching
+    from clew.cli import demo, evaluating, indexing, inspecting, searching, upkeep, watching
 
-    for module in (indexing, watching, searching, inspecting, evaluating, demo):
+    for module in (indexing, watching, searching, inspecting, upkeep, evaluating, demo):
         module.register(app)
 
 
