@@ -282,9 +282,10 @@ class _Sweep:
             _, generation, *rest = name.split("/")
             if generation in dropped.generations - named.generations or not rest or not self._is_old(stored):
                 continue
-            alive = generation in named.generations
-            table = alive and rest[0] == "tables" and (generation, rest[1].removesuffix(".lance")) in named.versions
-            if not table and name not in named.objects and name not in dropped.objects:
+            # Of a living generation only what is known to be named by snapshots; all of one that no snapshot is of.
+            if generation in named.generations and rest[0] not in ("lexical", "edges"):
+                continue
+            if name not in named.objects and name not in dropped.objects:
                 names.append(name)
         names += [stored.name for stored in self._store.list("probes/") if self._is_old(stored)]
         self._done.orphans += len(names)

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from clew.errors import DamagedIndexError, ObjectMissingError
+from clew.errors import ClewError, DamagedIndexError, NoSuchSnapshotError, ObjectMissingError
 from clew.indexer.edges import read_edges
 from clew.indexer.place import Place
 from clew.indexer.schemas import KEY_BITS
-from clew.indexer.snapshots import Generation, Snapshot
+from clew.indexer.snapshots import Generation, Snapshot, object_name
 from clew.indexer.tables import Table
 from clew.query.cache import cache_directory
 from clew.query.candidates import Ordinals, Universe
@@ -71,9 +71,21 @@ class PinnedIndex:
     def once(self, name: str, load: Callable[[], T]) -> T:
         with self._lock:
             if name not in self.__dict__:
-                self.__dict__[name] = load()
+                try:
+                    self.__dict__[name] = load()
+                except DamagedIndexError as error:
+                    raise self._explained(error) from error
             value: T = self.__dict__[name]
             return value
+
+    def _explained(self, error: DamagedIndexError) -> ClewError:
+        """Why something is missing: a snapshot that is not kept any more is no damage."""
+        if self.place.store.exists(object_name(self.snapshot.number)):
+            return error
+        return NoSuchSnapshotError(
+            f"Snapshot {self.snapshot.number} at {self.place.address} was swept while it was being read, as it had been "
+            "superseded longer ago than snapshots are kept. Open the index again; `clew snapshots ROOT pin` keeps one."
+        )
 
     # --- files and documents -------------------------------------------------------------------
 
@@ -159,11 +171,12 @@ class PinnedIndex:
         positions = np.asarray(ordinals, dtype=np.int64)
         try:
             return self.tables["chunks"].take_addresses(self.chunks.addresses[positions], list(columns))
-        except OSError as error:
-            raise DamagedIndexError(
+        except (OSError, ValueError) as error:
+            damage = DamagedIndexError(
                 f"Reading passages of snapshot {self.snapshot.number} at {self.place.address}: {error}. A file of the index "
                 "is gone or altered; run `clew check`, or rebuild with `clew index --full`."
-            ) from error
+            )
+            raise self._explained(damage) from error
 
     # --- paths ---------------------------------------------------------------------------------
 
