@@ -101,6 +101,20 @@ class _Held:
         return self.chars >= SPILL_CHARS or self.count >= SPILL_CHUNKS
 
 
+class _Strings(Sequence[str]):
+    """A column as a sequence that makes Python strings of a slice only when it is asked for."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        self._column = column
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    def __getitem__(self, key: Any) -> Any:
+        found = self._column[key]
+        return found.to_pylist() if isinstance(key, slice) else found.as_py()
+
+
 class Batch:
     """Collects what was read of some files, and commits it."""
 
@@ -198,27 +212,31 @@ class Batch:
         """Write rows to storage: fragments, and one lexical segment."""
         if not held.documents:
             return
-        documents = pa.concat_tables(held.documents)
-        chunks = pa.concat_tables(held.chunks).combine_chunks()
-        links = pa.concat_tables(held.links)
-        given = pa.concat_tables(held.vectors)
+        documents, chunks, links, given = (
+            pa.concat_tables(tables) for tables in (held.documents, held.chunks, held.links, held.vectors)
+        )
+        held.__init__()  # type: ignore[misc]
+        # From here on each table goes as soon as it is written: the texts are not there twice while a segment is built.
         chunks, links, given, reused = self._old_chunks.reuse(chunks, links, given)
         self.counts.reused += int(reused.sum())
-        tables = self._writer.tables
-        if documents.num_rows:
-            spilled.fragments["documents"] += tables["documents"].write(documents.cast(DOCUMENTS))
-        if chunks.num_rows:
-            spilled.fragments["chunks"] += tables["chunks"].write(self._with_vectors(chunks, given))
-            faults.reach("commit.after-fragments")
-            spilled.segments += self._segments(chunks.filter(pa.array(~reused)))
-            faults.reach("commit.after-segments")
-        if links.num_rows:
-            spilled.fragments["links"] += tables["links"].write(_unresolved(links))
         for language, count in _tally(chunks["analysis"]).items():
             spilled.languages[language] = spilled.languages.get(language, 0) + count
         spilled.chunks += chunks.num_rows
         spilled.documents += documents.num_rows
-        held.__init__()  # type: ignore[misc]
+        tables = self._writer.tables
+        if documents.num_rows:
+            spilled.fragments["documents"] += tables["documents"].write(documents.cast(DOCUMENTS))
+        if links.num_rows:
+            spilled.fragments["links"] += tables["links"].write(_unresolved(links))
+        if chunks.num_rows:
+            lexical = chunks.select(["chunk_key", *LEXICAL_COLUMNS]).filter(pa.array(~reused))
+            rows = self._with_vectors(chunks, given)
+            del documents, chunks, links, given
+            spilled.fragments["chunks"] += tables["chunks"].write(rows)
+            del rows
+            faults.reach("commit.after-fragments")
+            spilled.segments += self._segments(lexical)
+            faults.reach("commit.after-segments")
 
     def _with_vectors(self, chunks: pa.Table, given: pa.Table) -> pa.Table:
         dimension = self._writer.generation.dimension
@@ -244,7 +262,7 @@ class Batch:
         """Write lexical segments of these chunks; one as a rule, more where the texts are unusually rich in words."""
         if not chunks.num_rows:
             return []
-        titles, bodies, identifiers, analysis = (chunks[name].to_pylist() for name in LEXICAL_COLUMNS)
+        titles, bodies, identifiers, analysis = (_Strings(chunks[name]) for name in LEXICAL_COLUMNS)
         refs = []
         with tempfile.TemporaryDirectory(prefix="clew-segment-") as directory:
             for segment in build_segments(
