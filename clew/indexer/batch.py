@@ -343,10 +343,12 @@ class Batch:
                 "indexed_ns": self._started_ns,
             }
             if fact["state"] == "failed":
-                row |= self._retry(known)
+                row |= self._retry(known, entry)
                 if known is not None and known.state == "indexed":
-                    # The old version stays searchable, and its evidence too, so that the file is tried again.
-                    row = {**self._old_row(key), **path_columns(entry.path), **{k: row[k] for k in _LEDGER}}
+                    # The old version stays searchable. The evidence is that of the new one, which would otherwise be tried
+                    # at every run; only the content hash says what is indexed.
+                    kept = (*path_columns(entry.path), *_EVIDENCE, *_LEDGER, "indexed_ns")
+                    row = {**self._old_row(key), **{k: row[k] for k in kept if k != "content_hash"}}
                     rows.append(row)
                     continue
             elif fact["state"] == UNCHANGED:
@@ -361,8 +363,9 @@ class Batch:
             rows.append(row)
         return pa.Table.from_pylist(rows, schema=FILES), np.array(replaced, dtype=np.int64)
 
-    def _retry(self, known: Known | None) -> dict[str, Any]:
-        attempts = (known.attempts if known else 0) + 1
+    def _retry(self, known: Known | None, entry: Entry) -> dict[str, Any]:
+        same = known is not None and (known.size, known.mtime_ns, known.etag) == (entry.size, entry.mtime_ns, entry.etag)
+        attempts = (known.attempts if known is not None and same else 0) + 1
         if attempts >= MOST_ATTEMPTS:
             return {"attempts": attempts, "next_try_ns": NEVER_NS}
         delay = FIRST_RETRY_SECONDS * 4 ** (attempts - 1)

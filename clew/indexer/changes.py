@@ -145,16 +145,22 @@ class KnownFiles:
 def is_unchanged(known: Known, entry: Entry, now_ns: int) -> bool:
     """Whether storage's evidence says that the bytes are those indexed.
 
-    With etags: etag and size. Without: size and modification time, unless the file was written so shortly before it was
-    read that the clock could not tell a second write.
+    With etags: etag and size. Without: size, modification time and inode, unless the file was written so shortly before it
+    was read that the clock could not tell a second write. Files of one archive often share their time, and may be of
+    equal size. A device's number says nothing: it may differ after a restart.
+
+    A file that could not be read is tried again when its time has come, whether or not an older version is indexed.
     """
-    if known.state == "failed" and (known.next_try_ns is None or known.next_try_ns <= now_ns):
+    failed = known.state == "failed" or known.attempts > 0
+    if failed and (known.next_try_ns is None or known.next_try_ns <= now_ns):
         return False
     if known.size != entry.size:
         return False
     if known.etag is not None and entry.etag is not None:
         return known.etag == entry.etag
     if known.mtime_ns is None or known.mtime_ns != entry.mtime_ns:
+        return False
+    if known.inode and entry.inode and known.inode.rpartition(":")[2] != entry.inode.rpartition(":")[2]:
         return False
     return known.indexed_ns is not None and known.mtime_ns < known.indexed_ns - CLOCK_GRAIN_NS
 
