@@ -32,7 +32,12 @@ class RecordIds:
         self._files = documents["file_key"].to_numpy()
         self._numbers = documents["record_number"].to_numpy()
         hashes = np.fromiter((probe_hash(record) for record in self._ids.to_pylist()), np.uint64, count=len(documents))
-        order = np.lexsort((self._numbers, self._files, hashes))
+        # By path, not by key: keys tell which file came first, and that must decide nothing.
+        keys, rows = np.unique(self._files, return_inverse=True)
+        paths = [path_of(key) for key in keys.tolist()]
+        rank = np.empty(len(keys), dtype=np.int64)
+        rank[sorted(range(len(paths)), key=paths.__getitem__)] = np.arange(len(keys))
+        order = np.lexsort((self._numbers, rank[rows], hashes))
         self._order, self._hashes = order, hashes[order]
         self._by_place = np.lexsort((self._numbers, self._files))
         self._places = (self._files[self._by_place].astype(np.int64) << 32) | self._numbers[self._by_place]
@@ -177,7 +182,7 @@ class Linker:
             site=self._site,
             base_href=base_href,
             source_record=self._records.name(source_file, source_record),
-            records=self._records if len(self._records) else None,
+            records=self._records,  # also without any: what is asked for now is waited for
         )
         probed = [probe_hash(key) for key in outcome.probed]
         if outcome.target is None:
