@@ -8,7 +8,7 @@ Recovery always restores, never guesses forward.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
@@ -57,6 +57,10 @@ class ColumnUpdate:
     values: pa.Table  # the key and the columns to be replaced
 
 
+def _nobody_else() -> None:
+    """For tables that only this process knows."""
+
+
 @dataclass(kw_only=True)
 class Table:
     """One Lance table, pinned at a version."""
@@ -66,6 +70,7 @@ class Table:
     schema: pa.Schema
     version: int
     storage_options: Mapping[str, str] = field(default_factory=dict)
+    guard: Callable[[], None] = _nobody_else  # raises when another writer took over; asked before anything is undone
     _dataset: Any = None
 
     @property
@@ -217,10 +222,10 @@ class Table:
 
     def restore(self) -> None:
         """Make the pinned version's content the newest version again, and pin that."""
+        self.guard()
         dataset: Any = self._open(self.version)
-        dataset.restore()
-        newest = self._open(None)
-        self.version, self._dataset = newest.version, newest
+        dataset.restore()  # moves the dataset to the version that this made: whatever is newest by now may be another's
+        self.version, self._dataset = dataset.version, dataset
 
     def is_newest(self) -> bool:
         """Whether nothing was committed behind the pinned version."""

@@ -29,6 +29,8 @@ class Writer:
         self.generation = generation
         self.snapshot = snapshot
         self.tables: dict[str, Table] = place.tables(snapshot, generation)
+        for table in self.tables.values():
+            table.guard = lease.check
         self._lease = lease
         self.is_new = False
 
