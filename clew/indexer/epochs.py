@@ -21,13 +21,21 @@ import orjson
 from pydantic import BaseModel, ConfigDict
 
 from clew.connectors.objects import ObjectStore
-from clew.errors import ClewError, FencedWriterError, ObjectExistsError, ObjectMissingError, WriterBusyError
+from clew.errors import (
+    ClewError,
+    FencedWriterError,
+    ObjectExistsError,
+    ObjectMissingError,
+    OptionError,
+    WriterBusyError,
+)
 from clew.indexer import faults
 
 FOLDER = "epochs/"
 HEARTBEAT_SECONDS = 5.0
 PATIENCE_SECONDS = 30.0
 KEPT_EPOCHS = 8
+RELEASED, ABANDONED = b"released", b"abandoned"  # in the place of the last heartbeat
 
 
 class Owner(BaseModel):
@@ -77,6 +85,18 @@ def _started(pid: int) -> str | None:
     return None if fields[0] in "ZX" else fields[19]
 
 
+def patience_seconds() -> float:
+    """How long a writer may be silent. All writers of an index must agree, as heartbeats come six times as often."""
+    given = os.environ.get("CLEW_PATIENCE", "")
+    try:
+        seconds = float(given) if given else PATIENCE_SECONDS
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise OptionError(f"CLEW_PATIENCE is {given!r}; give a number of seconds, such as 30.")
+    return seconds
+
+
 def epoch_name(epoch: int) -> str:
     """Where an epoch's owner is written."""
     return f"{FOLDER}{epoch:06d}"
@@ -105,22 +125,26 @@ class WriterLease:
         *,
         wait: float = 60.0,
         say: Callable[[str], None] = lambda _: None,
-        patience: float = PATIENCE_SECONDS,
+        patience: float | None = None,
         poll: float = 0.5,
     ) -> WriterLease:
-        """Claim the next epoch. WriterBusyError when another writer holds it for `wait` seconds on."""
+        """Claim the next epoch. WriterBusyError when another writer holds it for `wait` seconds on.
+
+        `patience`: seconds of silence after which a writer counts as gone; `CLEW_PATIENCE` where not given, else 30.
+        """
+        patience = patience_seconds() if patience is None else patience
         deadline = time.monotonic() + wait
         seen: tuple[int, bytes] | None = None
         unchanged_since = time.monotonic()
         said = False
         while True:
+            now = time.monotonic()  # before it asks: a claimant that is paused right after must not count the pause
             epoch, owner = _present(store)
             beat = _heartbeat(store, epoch)
-            now = time.monotonic()
             if (epoch, beat) != seen:
-                seen, unchanged_since = (epoch, beat), now
-            released = beat == b"released"
-            if owner is None or released or owner.is_dead() or now - unchanged_since >= patience:
+                seen, unchanged_since = (epoch, beat), time.monotonic()
+            released = beat == RELEASED
+            if owner is None or beat in (RELEASED, ABANDONED) or owner.is_dead() or now - unchanged_since >= patience:
                 claimed = cls._claim(store, epoch + 1, clean=owner is None or released)
                 if claimed is not None:
                     return claimed
@@ -158,6 +182,8 @@ class WriterLease:
             _, present = _present(store)
             if present != owner:
                 return None
+        if _present(store)[0] != epoch:  # it was free because it is long over, and swept: this claimant was asleep
+            return None
         for old in range(max(1, epoch - KEPT_EPOCHS - 4), epoch - KEPT_EPOCHS):
             with contextlib.suppress(ClewError):
                 store.delete([epoch_name(old), f"{epoch_name(old)}.heartbeat"])
@@ -179,15 +205,15 @@ class WriterLease:
             # A failed beat is not an error of its own: check() decides before anything is published.
             with contextlib.suppress(ClewError, OSError):
                 self._store.put(f"{epoch_name(self.epoch)}.heartbeat", str(self._beats).encode())
-            self._stop.wait(HEARTBEAT_SECONDS)
+            self._stop.wait(min(HEARTBEAT_SECONDS, patience_seconds() / 6))
 
-    def release(self) -> None:
-        """Give the right back; the next writer need not wait."""
+    def release(self, *, clean: bool = True) -> None:
+        """Give the right back; the next writer need not wait. `clean`: nothing of ours can be under way any more."""
         faults.reach("release.before")
         self._stop.set()
         self._thread.join()
         with contextlib.suppress(ClewError, OSError):
-            self._store.put(f"{epoch_name(self.epoch)}.heartbeat", b"released")
+            self._store.put(f"{epoch_name(self.epoch)}.heartbeat", RELEASED if clean else ABANDONED)
         faults.reach("release.after")
 
     def __enter__(self) -> WriterLease:
@@ -196,7 +222,8 @@ class WriterLease:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.release()
+        # A put without an answer may still arrive: then the next writer has to fence, as after a killed one.
+        self.release(clean=not getattr(error, "ambiguous", False))
 
 
 def _present(store: ObjectStore) -> tuple[int, Owner | None]:

@@ -66,8 +66,11 @@ class Place:
         if not self.is_local:
             return
         link = Path(self.address) / "tables"
+        goal = f"generations/{generation}/tables"
         temporary = link.with_name(f".tables-{os.getpid()}")
         with contextlib.suppress(OSError):  # a convenience: some file systems have no symbolic links
+            if link.is_symlink() and os.readlink(link) == goal:
+                return
             temporary.unlink(missing_ok=True)
-            temporary.symlink_to(f"generations/{generation}/tables", target_is_directory=True)
+            temporary.symlink_to(goal, target_is_directory=True)
             os.replace(temporary, link)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from clew.errors import FencedWriterError
 from clew.indexer import faults
 from clew.indexer.epochs import WriterLease
 from clew.indexer.place import Place
 from clew.indexer.snapshots import Generation, Snapshot, TableRef, new_id, write_generation
 from clew.indexer.tables import Table, create_tables, table_schemas
+
+FENCE_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,9 +46,8 @@ class Writer:
         """
         writer = cls(place, lease, place.generation(snapshot), snapshot)
         if not lease.predecessor_released:
-            faults.reach("fence.before-put")
-            writer.publish()
-            faults.reach("fence.after-put")
+            writer = writer._fenced()
+        place.link_tables(writer.generation.id)  # whoever published last may have been killed before it did
         moved = [table for table in writer.tables.values() if not table.is_newest()]
         for table in moved:
             table.restore()
@@ -54,6 +56,23 @@ class Writer:
             faults.reach("restore.after-tables")
             writer.publish()
         return writer
+
+    def _fenced(self) -> Writer:
+        """This writer behind its fence; another one where its predecessor's last snapshot arrived just before the fence."""
+        for _ in range(FENCE_ATTEMPTS):
+            faults.reach("fence.before-put")
+            try:
+                self.publish()
+            except FencedWriterError:
+                self._lease.check()  # raises when it is we who were replaced
+                newest = self.place.snapshots.require()
+                self = type(self)(self.place, self._lease, self.place.generation(newest), newest)
+                continue
+            faults.reach("fence.after-put")
+            return self
+        raise FencedWriterError(
+            f"Taking over the index at {self.place.address}: its former writer goes on publishing; end that process."
+        )
 
     @classmethod
     def create(cls, place: Place, lease: WriterLease, generation: Generation, parent: Predecessor) -> Writer:
