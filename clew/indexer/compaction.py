@@ -81,9 +81,19 @@ def to_merge(parts: Sequence[Part], thresholds: Thresholds, largest: int) -> lis
 
     A part of `largest` or more is left as it is unless too much of it is dead. The order is that of `parts`.
     """
-    small = [part for part in parts if part.size < largest]
-    tiers = Counter(_tier(part.size, thresholds.factor) for part in small)
-    full = max((tier for tier, count in tiers.items() if count >= thresholds.factor), default=-1)
+    tiers = Counter(_tier(part.size, thresholds.factor) for part in parts if part.size < largest)
+    full, size = -1, 0
+    while True:
+        # What is merged comes into a higher tier, and may be the one that fills it.
+        more = [
+            tier
+            for tier, count in tiers.items()
+            if tier > full and count + (size > 0 and _tier(size, thresholds.factor) == tier) >= thresholds.factor
+        ]
+        if not more or size >= largest:
+            break
+        full = max(more)
+        size = sum(part.size for part in parts if part.size < largest and _tier(part.size, thresholds.factor) <= full)
     return [
         part
         for part in parts
