@@ -364,8 +364,9 @@ class Batch:
         return pa.Table.from_pylist(rows, schema=FILES), np.array(replaced, dtype=np.int64)
 
     def _retry(self, known: Known | None, entry: Entry) -> dict[str, Any]:
-        same = known is not None and (known.size, known.mtime_ns, known.etag) == (entry.size, entry.mtime_ns, entry.etag)
-        attempts = (known.attempts if known is not None and same else 0) + 1
+        attempts = 1
+        if known is not None and (known.size, known.mtime_ns, known.etag) == (entry.size, entry.mtime_ns, entry.etag):
+            attempts += known.attempts
         if attempts >= MOST_ATTEMPTS:
             return {"attempts": attempts, "next_try_ns": NEVER_NS}
         delay = FIRST_RETRY_SECONDS * 4 ** (attempts - 1)

@@ -249,21 +249,30 @@ def confirm_removals(
     root: str,
     everything: bool = True,
 ) -> None:
-    """Keep of the removed files only those that storage itself says are gone.
+    """Keep of the removed and the renamed files only those whose (old) path storage itself says is gone.
 
+    A hard link or a copied object looks like its original under a new name, if a listing leaves the original out.
     Raises MassDeleteError where nearly everything would vanish: a listing that came back empty or cut short looks just
     like that, and so does a file system that is not mounted. `everything`: the listing was one of the whole root; one of
     a part may well be empty.
     """
     count = len(changes.removed)
-    if not count:
+    moved = [change for change in (*changes.renamed, *changes.changed) if change.known.path != change.entry.path]
+    if not count and not moved:
         return
-    mass = (everything and changes.seen == 0) or (count > MASS_DELETE_FILES and count > MASS_DELETE_SHARE * known_total)
+    mass = (everything and count > 0 and changes.seen == 0) or (count > MASS_DELETE_FILES and count > MASS_DELETE_SHARE * known_total)
     if mass and not accept_mass_delete:
         raise MassDeleteError(
             f"Indexing {root}: {count} of {known_total} indexed files would vanish, as the listing shows {changes.seen}. "
             "Nothing was deleted. If that is right, run again with --accept-mass-delete; otherwise check that the "
             "storage is mounted and readable."
         )
-    there = still_there([removed.known.path for removed in changes.removed])
-    changes.removed = [removed for removed, found in zip(changes.removed, there, strict=True) if not found]
+    former = [change.known.path for change in (*changes.removed, *moved)]
+    there = {path for path, found in zip(former, still_there(former), strict=True) if found}
+    if not there:
+        return
+    copies = [change for change in moved if change.known.path in there]
+    changes.removed = [removed for removed in changes.removed if removed.known.path not in there]
+    changes.renamed = [change for change in changes.renamed if change not in copies]
+    changes.changed = [change for change in changes.changed if change not in copies]
+    changes.added = sorted([*changes.added, *(Added(one.entry) for one in copies)], key=lambda one: one.entry.path)
