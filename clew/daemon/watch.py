@@ -21,6 +21,7 @@ from clew.connectors.events.hints import EventSource
 from clew.connectors.events.queue import CoalescingQueue, Flight
 from clew.daemon.schedule import Schedule
 from clew.errors import ClewError, ServiceError
+from clew.indexer.equipment import KeptEquipment
 from clew.indexer.progress import Progress, Silence
 from clew.indexer.report import report_of
 from clew.indexer.run import RunOptions, run_index
@@ -123,6 +124,7 @@ class Watch:
         self._chance = chance or random.Random()
         self._snapshot: int | None = None
         self._failures = 0
+        self._equipment = KeptEquipment()
         self.queue = CoalescingQueue()
 
     def run(self) -> None:
@@ -199,6 +201,7 @@ class Watch:
             self._say(str(error))
         finally:
             self._source.close()
+            self._equipment.close()
 
     # --- looking -------------------------------------------------------------------------------
 
@@ -208,7 +211,8 @@ class Watch:
         everything = everything or self._failures >= FAILURES_BEFORE_EVERYTHING
         paths = None if everything or flight is None else flight.paths
         try:
-            outcome = run_index(self._root, replace(self._options.run, paths=paths), self._progress)
+            options = replace(self._options.run, paths=paths)
+            outcome = run_index(self._root, options, self._progress, self._equipment)
         except BaseException as error:
             if flight is not None:
                 self.queue.abort(flight)

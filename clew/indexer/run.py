@@ -29,8 +29,8 @@ from clew.indexer.batch import Batch, path_columns, statistics
 from clew.indexer.changes import Changed, Changes, Known, KnownFiles, Removed, Renamed
 from clew.indexer.compaction import keep_tidy
 from clew.indexer.embedders.protocol import Embedder
-from clew.indexer.embedders.registry import open_embedder
 from clew.indexer.epochs import WriterLease
+from clew.indexer.equipment import Equipment
 from clew.indexer.focus import Focus, focus_on
 from clew.indexer.intake import FileGroup, FileTask, Intake
 from clew.indexer.linking import arrival_hashes
@@ -97,24 +97,38 @@ def default_workers() -> int:
         return max(1, os.cpu_count() or 1)
 
 
-def run_index(root_text: str, options: RunOptions | None = None, progress: Progress | None = None) -> RunOutcome:
-    """Build an index, or bring it up to date."""
-    options, progress = options or RunOptions(), progress or Silence()
+def run_index(
+    root_text: str,
+    options: RunOptions | None = None,
+    progress: Progress | None = None,
+    equipment: Equipment | None = None,
+) -> RunOutcome:
+    """Build an index, or bring it up to date. `equipment`: what is kept from one run to the next."""
+    options, progress, equipment = options or RunOptions(), progress or Silence(), equipment or Equipment()
     root = Root.parse(root_text, options.storage_options).require()
     place = Place.open(root.index_place(options.index), options.storage_options)
-    place.store.probe_conditional_put()
+    equipment.probe(place.store)
     with WriterLease.acquire(place.store, wait=options.wait, say=progress.say) as lease, frugal():
-        return IndexRun(root, place, lease, options, progress).run()
+        return IndexRun(root, place, lease, options, progress, equipment).run()
 
 
 class IndexRun:
     """The parts of a run, and what they share."""
 
-    def __init__(self, root: Root, place: Place, lease: WriterLease, options: RunOptions, progress: Progress) -> None:
+    def __init__(
+        self,
+        root: Root,
+        place: Place,
+        lease: WriterLease,
+        options: RunOptions,
+        progress: Progress,
+        equipment: Equipment,
+    ) -> None:
         self._root = root
         self._place = place
         self._options = options
         self._progress = progress
+        self._equipment = equipment
         self._meter = Meter()
         latest = None if options.full else place.snapshots.latest()
         self._writer, self._embedder = self._open(lease, latest)
@@ -148,7 +162,7 @@ class IndexRun:
                 f"The index at {self._place.address} was built with other settings ({_differences(settings, changed)}). "
                 "Rebuild it with --full, or leave those settings out."
             )
-        embedder = open_embedder(settings.embedder)
+        embedder = self._equipment.embedder(settings.embedder)
         fingerprint = embedder.fingerprint.id if embedder else None
         if fingerprint != generation.fingerprint:
             raise EmbedderMismatchError(
@@ -161,7 +175,7 @@ class IndexRun:
         settings = _overridden(GenerationSettings(), self._options.settings)
         if self._options.embedder:
             settings = settings.model_copy(update={"embedder": self._options.embedder})
-        embedder = open_embedder(settings.embedder)
+        embedder = self._equipment.embedder(settings.embedder)
         generation = Generation(
             id=new_generation_id(),
             root=self._root.display,
@@ -298,13 +312,7 @@ class IndexRun:
         workers = self._workers = min(workers, len(groups))
         retry: list[FileGroup] = []
         self._batch = Batch(self._writer, known, self._started_ns)
-        with Sandbox(
-            intake,
-            processes=workers,
-            memory=intake.settings.extraction.memory,
-            seconds=intake.seconds,
-            initializer=intake.warm,
-        ) as sandbox:
+        with self._equipment.sandbox(intake, workers) as sandbox:
             self._drain(sandbox, groups, last_of_batch, known, retry)
             singles = [single for group in retry for single in group.split()]
             if singles:

@@ -11,12 +11,13 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from clew.connectors.events.hints import Hint, Parsed, Rejected
 from clew.connectors.events.scope import Scope
+from clew.connectors.s3 import timestamp_ns
 
 _DEPTH = 4  # envelopes inside envelopes (EventBridge through SNS through SQS are three)
 _AZURE_FOLDERS = ("DirectoryCreated", "DirectoryRenamed", "DirectoryDeleted")
@@ -180,9 +181,6 @@ def _moment(value: Any) -> int | None:
     if not isinstance(value, str):
         return None
     try:
-        moment = datetime.fromisoformat(value)
+        return timestamp_ns(datetime.fromisoformat(value))
     except ValueError:
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return int(moment.timestamp() * 1e9)

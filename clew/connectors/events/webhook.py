@@ -52,7 +52,7 @@ def _is_valid(headers: Mapping[str, str], body: bytes, secret: str) -> Iterator[
     expected = signature(body, secret).encode()
     for name in _SIGNATURES:
         if name in headers:
-            yield hmac.compare_digest(headers[name].strip().lower().encode(), expected)
+            yield hmac.compare_digest(headers[name].strip().lower().encode("utf-8", "surrogateescape"), expected)
     tokens = [headers[name] for name in _TOKENS if name in headers]
     kind, _, token = headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
