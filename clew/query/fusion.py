@@ -8,9 +8,9 @@ and 500. RRF: G. Cormack, C. Clarke, S. Büttcher, SIGIR 2009, k = 60; it ignore
 A candidate that a path lacks counts as 0 there, and a candidate that it has as more than 0, whatever the normalisation:
 
 ============== ============================================== =======================================================
-minmax         raw / max, within 0…1                          a candidate gets at least `FLOOR`
+minmax         raw / max, within 0…1                          a candidate gets at least `FLOOR` / its rank
 minmax-observed (raw - min) / (max - min) over the list       mapped onto `OBSERVED_FLOOR`…1; a constant list is all 1
-l2             raw / ‖raw‖, negative scores as 0              a candidate gets at least `FLOOR`
+l2             raw / ‖raw‖, negative scores as 0              a candidate gets at least `FLOOR` / its rank
 zscore         (raw - mean) / deviation, shifted so that the  a list without deviation (one hit, all equal) is all 1
                list's last candidate stands at `ZSCORE_FLOOR`
 none           raw                                            absent counts as the lesser of 0 and the list's minimum
@@ -76,6 +76,16 @@ class Scale:
     floor: float = 0.0  # the least that the path's own candidates get
     absent: float = 0.0  # what counts for a chunk that the path does not know
     own: Scores = field(default_factory=lambda: np.empty(0), repr=False)  # the path's own scores, rising
+
+    def of_candidates(self, own: Scores) -> Scores:
+        """The path's candidates on this scale: never below the floor, and below 0 still in their order."""
+        scaled = self(own)
+        low = np.flatnonzero(scaled < self.floor)
+        if self.floor == FLOOR and len(low):  # under a filter that no near chunk passes, all cosines can be negative
+            better = len(own) - np.searchsorted(np.sort(own), own[low], side="right")
+            scaled[low] = np.maximum(scaled[low], FLOOR / (1.0 + better))
+            return scaled
+        return np.maximum(scaled, self.floor)
 
     def votes(self, raw: Scores) -> Scores:
         """Reciprocal ranks that scores would get; a score of 0 or less that beats nobody gets none."""
@@ -179,7 +189,7 @@ def fuse(
             raise ValueError(f"'{name}' gave scores that are not finite")
         known = own if exact is None else _aligned(exact, n, name)
         scale = scales[name] = _SCALES[normalize](own, known, lists[name].maximum)
-        ranks, scaled = _ranks(found[row], tie), np.maximum(scale(own), scale.floor)
+        ranks, scaled = _ranks(found[row], tie), scale.of_candidates(own)
         if exact is not None:
             raw[row], normalized[row] = known, scale(known)
         raw[row, place], normalized[row, place], rank[row, place] = own, scaled, ranks
