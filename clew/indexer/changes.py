@@ -257,7 +257,8 @@ def confirm_removals(
     a part may well be empty.
     """
     count = len(changes.removed)
-    moved = [change for change in (*changes.renamed, *changes.changed) if change.known.path != change.entry.path]
+    found_again: list[Renamed | Changed] = [*changes.renamed, *changes.changed]
+    moved = [change for change in found_again if change.known.path != change.entry.path]
     if not count and not moved:
         return
     mass = (everything and count > 0 and changes.seen == 0) or (count > MASS_DELETE_FILES and count > MASS_DELETE_SHARE * known_total)
@@ -271,8 +272,9 @@ def confirm_removals(
     there = {path for path, found in zip(former, still_there(former), strict=True) if found}
     if not there:
         return
-    copies = [change for change in moved if change.known.path in there]
+    copies = [Added(change.entry) for change in moved if change.known.path in there]
+    kept = {change.known.file_key for change in moved if change.known.path in there}
     changes.removed = [removed for removed in changes.removed if removed.known.path not in there]
-    changes.renamed = [change for change in changes.renamed if change not in copies]
-    changes.changed = [change for change in changes.changed if change not in copies]
-    changes.added = sorted([*changes.added, *(Added(one.entry) for one in copies)], key=lambda one: one.entry.path)
+    changes.renamed = [change for change in changes.renamed if change.known.file_key not in kept]
+    changes.changed = [change for change in changes.changed if change.known.file_key not in kept]
+    changes.added = sorted([*changes.added, *copies], key=lambda one: one.entry.path)
