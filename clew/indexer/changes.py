@@ -261,7 +261,9 @@ def confirm_removals(
     moved = [change for change in found_again if change.known.path != change.entry.path]
     if not count and not moved:
         return
-    mass = (everything and count > 0 and changes.seen == 0) or (count > MASS_DELETE_FILES and count > MASS_DELETE_SHARE * known_total)
+    mass = (everything and count > 0 and changes.seen == 0) or (
+        count > MASS_DELETE_FILES and count > MASS_DELETE_SHARE * known_total
+    )
     if mass and not accept_mass_delete:
         raise MassDeleteError(
             f"Indexing {root}: {count} of {known_total} indexed files would vanish, as the listing shows {changes.seen}. "

@@ -38,11 +38,15 @@ SECOND = {
     "people.jsonl": FIRST["people.jsonl"],
 }
 #: A first build never fences, restores or forgets, and finds no vector again; only it creates anything.
+PHASES = (
+    "lease", "create", "fence", "restore", "forget", "commit", "links", "vectors", "weights", "publish", "release",
+)  # fmt: skip
+OF_RUNS = tuple(point for point in faults.POINTS if point.partition(".")[0] in PHASES)
 AT_FIRST = tuple(
-    point for point in faults.POINTS if not point.startswith(("fence", "restore", "forget", "vectors.after-refill"))
+    point for point in OF_RUNS if not point.startswith(("fence", "restore", "forget", "vectors.after-refill"))
 )
-AFTERWARDS = tuple(point for point in faults.POINTS if not point.startswith(("create", "fence", "restore")))
-RECOVERING = tuple(point for point in faults.POINTS if point.startswith(("fence", "restore")))
+AFTERWARDS = tuple(point for point in OF_RUNS if not point.startswith(("create", "fence", "restore")))
+RECOVERING = tuple(point for point in OF_RUNS if point.startswith(("fence", "restore")))
 PUBLISHED = 6  # publications of the incremental run: forgotten, read, linked, embedded, weighed
 
 
