@@ -80,6 +80,17 @@ def candidates(root: Path) -> dict[str, Any]:
         return found
 
 
+def scores(root: Path) -> dict[str, Any]:
+    """What a search answers with its scores; equal scores in any order."""
+    with Index.open(str(root)) as index:
+        return {
+            question: sorted(
+                (round(hit.score, 4), hit.path, hit.char_start) for hit in index.search(question, k=50).hits
+            )
+            for question in (" ".join(WORDS), "signing key in a storm")
+        }
+
+
 def assert_equal(one: dict[str, Any], other: dict[str, Any]) -> None:
     """Says which part differs, and in what."""
     for part, mine in one.items():

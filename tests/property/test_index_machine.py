@@ -24,12 +24,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from clew.indexer import faults
+from clew.indexer.compaction import compact
 from clew.indexer.embedders import registry
 from clew.indexer.embedders.hashing import HashingEmbedder
 from clew.indexer.epochs import WriterLease
+from clew.indexer.garbage import Retention, sweep
+from clew.indexer.place import Place
 from clew.indexer.progress import Silence
 from clew.indexer.run import RunOptions, RunOutcome, run_index
-from tests.property.index_content import assert_clean, assert_equal, content, pinned
+from clew.indexer.upkeep import upkeep_of
+from tests.property.index_content import assert_clean, assert_equal, content, pinned, scores
 
 SETTINGS: dict[str, Any] = {
     "embedder": "hashing:16",
@@ -331,6 +335,40 @@ class IndexMachine(RuleBasedStateMachine):
         assert outcome.snapshot.number == before
         assert outcome.bytes_read == 0
 
+    @precondition(lambda self: self.is_there())
+    @rule(full=st.booleans())
+    def compact(self, full: bool) -> None:
+        """Changes nothing of what is indexed; where nothing is owed, scores are those of a fresh build afterwards."""
+        before = content(self.root)
+        with upkeep_of(Place.open(str(self.root / ".clew")), wait=0.0) as upkeep:
+            compact(upkeep.writer, full=full)
+        assert_clean(pinned(self.root))
+        assert_equal(before, content(self.root))
+
+    @precondition(lambda self: self.is_there())
+    @rule(keep=st.sampled_from((0.0, 3600.0)))
+    def sweep(self, keep: float) -> None:
+        """With no retention at all only the newest snapshot stays, and it must stay whole."""
+        before = content(self.root)
+        with upkeep_of(Place.open(str(self.root / ".clew")), wait=0.0) as upkeep:
+            sweep(upkeep, Retention(superseded=keep, older_than=keep))
+        assert_clean(pinned(self.root))
+        assert_equal(before, content(self.root))
+
+    @precondition(lambda self: self.is_there())
+    @rule()
+    def compact_at_last(self) -> None:
+        """Up to date and compacted: scores, too, are those of a fresh build."""
+        self.settle()
+        with upkeep_of(Place.open(str(self.root / ".clew")), wait=0.0) as upkeep:
+            compact(upkeep.writer, full=True)
+        assert_clean(pinned(self.root))
+        assert_equal(scores(self.root), scores(self.folder / "fresh"))
+
+    def is_there(self) -> bool:
+        """Whether there is an index yet."""
+        return any((self.root / ".clew/snapshots").glob("0*"))
+
     @rule()
     def rebuild(self) -> None:
         self.settle(full=True)
@@ -369,7 +407,7 @@ class IndexMachine(RuleBasedStateMachine):
         if dies:
             self.bury()
         self.owed = True
-        if any((self.root / ".clew/snapshots").glob("0*")):
+        if self.is_there():
             assert_clean(pinned(self.root))
 
     def bury(self) -> None:
