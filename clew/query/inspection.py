@@ -168,7 +168,9 @@ class Inspector:
         for start in range(0, len(addresses), BLOCK_ROWS):
             block = pinned.tables["links"].take_addresses(addresses[start : start + BLOCK_ROWS], LINK_COLUMNS)
             for row in block.to_pylist():
-                target = row["target_file"]
+                target, state = row["target_file"], row["state"]
+                if target is not None and not pinned.holds(target):  # removed here; resolved anew in the next snapshot
+                    target, state = None, "dangling"
                 yield LinkRow(
                     source=pinned.path_of(row["source_file"]),
                     target=None if target is None else pinned.path_of(target),
@@ -176,7 +178,7 @@ class Inspector:
                     anchor=row["anchor"],
                     fragment=row["fragment"],
                     kind=row["kind"],
-                    state=row["state"],
+                    state=state,
                     weight=row["weight"],
                     source_record=records.name(row["source_file"], row["source_record"]),
                     target_record=None if target is None else records.name(target, row["target_record"]),

@@ -113,8 +113,14 @@ class PinnedIndex:
         """Paths in the order of `files`."""
         return self.files["path"]
 
+    def holds(self, file_key: int) -> bool:
+        """Whether this snapshot has the file. Not so for targets of links that wait to be resolved anew."""
+        keys = self.once("_file_keys", lambda: self.files["file_key"].to_numpy())
+        position = int(np.searchsorted(keys, file_key))
+        return position < len(keys) and int(keys[position]) == file_key
+
     def path_of(self, file_key: int) -> str:
-        """The path of a file."""
+        """The path of a file, which this snapshot must have."""
         keys = self.once("_file_keys", lambda: self.files["file_key"].to_numpy())
         return str(self.paths[int(np.searchsorted(keys, file_key))].as_py())
 

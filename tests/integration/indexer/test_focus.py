@@ -68,6 +68,26 @@ def test_removed_path_goes_and_its_links_dangle(root: Path) -> None:
     assert (report.files.removed, report.links.dangling, report.links.resolved) == (1, 1, 0)
 
 
+def test_reader_between_removal_and_resolution_sees_the_link_dangle(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Links are resolved behind the texts: whoever reads in between must get an answer, and not a wrong target."""
+    from clew.indexer import run
+
+    resolve, seen = run.resolve_links, []
+
+    def between(*arguments: Any, **more: Any) -> Any:
+        with Index.open(str(root)) as index:
+            seen.extend((link.source, link.target, link.state) for link in index.links())
+            assert index.show("index.md").links[0].target is None
+        return resolve(*arguments, **more)
+
+    monkeypatch.setattr(run, "resolve_links", between)
+    (root / "ops/keys.md").unlink()
+    build(root, "ops/keys.md")
+    assert seen == [("index.md", None, "dangling")]
+
+
 def test_hint_about_nothing_changes_nothing(root: Path) -> None:
     before = build(root).snapshot
     report = build(root, "no/such.md", "../outside.md", "/etc/passwd", "a//b", "opsx.md", "ops/deep/", "")
