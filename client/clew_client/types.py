@@ -69,7 +69,7 @@ class SourceScore(_Result):
 class TrailStep(_Result):
     """One link followed, from a seed towards a hit."""
 
-    path: str  # the document the link stands in
+    path: str  # the document it is followed from: the link stands there, or (`direction` is "in") points there
     chunk_key: int
     href: str
     anchor: str
