@@ -1,0 +1,152 @@
+"""Following links through the whole of the product; without these it could be switched off and nobody would notice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.examples import judgements, questions
+from clew_client.types import ExpandOptions, Hit, LinkRow, SearchRequest
+
+pytestmark = pytest.mark.xdist_group("embedded")  # one process embeds the handbook, once
+
+LINKED = [
+    row
+    for row in map(json.loads, questions().read_text("utf-8").splitlines())
+    if row["metadata"]["kind"] == "linked" and row["metadata"]["language"] == "en"
+]
+
+
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The questions whose answer lies behind a link, as a file."""
+    file = tmp_path_factory.mktemp("questions") / "linked.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in LINKED), "utf-8")
+    return str(file)
+
+
+def test_linked_questions_are_answered_better_with_links(embedded: clew.Index, linked: str) -> None:
+    """Default weights: the answers behind a link rise into the first five."""
+    report = embedded.evaluate(linked, str(judgements()), by_path=False)
+    assert report.queries == len(LINKED) == 9
+    without = report.without_expansion
+    assert report.metrics()["ndcg@10"] >= without["ndcg@10"] + 0.03
+    assert report.metrics()["recall@5"] > without["recall@5"]
+
+
+def test_other_questions_lose_nothing_by_links(embedded: clew.Index) -> None:
+    """Over all judged questions, most of which need no link, following them does no harm."""
+    report = embedded.evaluate(str(questions()), str(judgements()), by_path=False)
+    assert report.queries == 46
+    assert report.metrics()["ndcg@10"] >= report.without_expansion["ndcg@10"]
+    assert report.metrics()["ndcg@10"] > 0.75
+    assert report.metrics()["recall@100"] == 1.0
+
+
+def test_page_behind_a_link_is_found_by_its_trail(embedded: clew.Index) -> None:
+    """What the barnacle incident says was built in everywhere, and what that part costs, stand in two documents."""
+    text = "what does the part cost that every southern Gannet got because of barnacles"
+    hits = embedded.search(text, k=10).hits
+    price = [hit for hit in hits if hit.path == "products/price-list.xlsx"]
+    assert price
+    flat = [hit.path for hit in embedded.search(text, k=10, hops=0).hits]
+    assert "products/price-list.xlsx" not in flat[: price[0].rank]
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3])
+def test_every_step_of_a_trail_is_a_link_that_is_written(embedded: clew.Index, hops: int) -> None:
+    """From the seed to the hit each step is a resolved link of `links()`, and each begins where the last one ended."""
+    rows = {(row.source, row.target, row.href, row.anchor) for row in embedded.links(state="resolved")}
+    walked = 0
+    for question in LINKED:
+        hits = embedded.search(question["text"], k=60, hops=hops).hits
+        for hit in hits:
+            assert len(hit.trail) <= hops
+            ends = ([step.path for step in hit.trail] + [hit.path])[1:] if hit.trail else []
+            for step, end in zip(hit.trail, ends, strict=True):
+                source, target = (step.path, end) if step.direction == "out" else (end, step.path)
+                assert (source, target, step.href, step.anchor) in rows
+                walked += 1
+        assert len({(hit.path, hit.record, hit.char_start) for hit in hits}) == len(hits)
+    assert walked > 50
+    if hops > 1:
+        assert any(len(hit.trail) > 1 for hit in embedded.search(LINKED[0]["text"], k=100, hops=hops).hits)
+
+
+def test_weights_of_steps_are_those_of_the_links(embedded: clew.Index) -> None:
+    """The weight in a trail is the edge's own, and `min_similarity` keeps lighter edges out of every trail."""
+    weights: dict[tuple[str, str | None, str, str], list[float]] = {}
+    for row in embedded.links(state="resolved"):
+        weights.setdefault(key(row), []).append(row.weight or 0.0)
+    seen = [
+        (hit, floor)
+        for question in LINKED[:4]
+        for floor in (None, 0.3)
+        for hit in embedded.search(question["text"], k=40, hops=1, min_similarity=floor).hits
+        if hit.trail
+    ]
+    assert {floor for _, floor in seen} == {None, 0.3}
+    for hit, floor in seen:
+        (step,) = hit.trail
+        source, target = (step.path, hit.path) if step.direction == "out" else (hit.path, step.path)
+        assert any(abs(step.weight - one) < 2e-6 for one in weights[source, target, step.href, step.anchor])
+        assert floor is None or step.weight >= floor
+
+
+def key(row: LinkRow) -> tuple[str, str | None, str, str]:
+    """What tells a written link from another."""
+    return row.source, row.target, row.href, row.anchor
+
+
+def outside(hits: tuple[Hit, ...], folders: tuple[str, ...]) -> set[str]:
+    """Paths of hits and of steps that do not begin with one of these."""
+    paths = {hit.path for hit in hits} | {step.path for hit in hits for step in hit.trail}
+    return {path for path in paths if not path.startswith(folders)}
+
+
+@pytest.mark.parametrize("hops", [1, 3])
+@pytest.mark.parametrize("folders", [("ops/",), ("products/", "quality/"), ("people/",)], ids="+".join)
+def test_nothing_outside_the_filter_is_a_hit_or_a_step(
+    embedded: clew.Index, folders: tuple[str, ...], hops: int
+) -> None:
+    """The walk neither ends in a forbidden document nor passes through one; as a filter and as a key's prefixes."""
+    where = " OR ".join(f"path:{folder}**" for folder in folders)
+    inside = sum(row.chunk_count for row in embedded.files(where))
+    trails = 0
+    for question in LINKED:
+        filtered = embedded.search(question["text"], k=100, hops=hops, where=where).hits
+        assert outside(filtered, folders) == set()
+        assert len(filtered) == min(100, inside)
+        request = SearchRequest(text=question["text"], k=100, expand=ExpandOptions(hops=hops))
+        limited = embedded.answer(request, prefixes=folders).hits
+        assert [(hit.path, hit.char_start, hit.score) for hit in limited] == [
+            (hit.path, hit.char_start, hit.score) for hit in filtered
+        ]
+        assert [hit.trail for hit in limited] == [hit.trail for hit in filtered]
+        trails += sum(bool(hit.trail) for hit in filtered)
+    assert trails > 0
+
+
+def test_forbidden_documents_cannot_be_told_from_absent_ones(root: Path, tmp_path: Path) -> None:
+    """What a key may not see changes nothing in which passages are near to its question, nor in their scores."""
+    text = "which people have to join the call when a signing key is rotated"
+    whole = tmp_path / "whole"
+    part = tmp_path / "part"
+    for folder, keep in ((whole, ("ops/", "people/")), (part, ("ops/",))):
+        for file in root.rglob("*.md"):
+            path = file.relative_to(root)
+            if path.as_posix().startswith(keep):
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                (folder / path).write_bytes(file.read_bytes())
+        clew.index(str(folder), embedder="hashing:32", workers=0)
+    request = SearchRequest(text=text, k=100, paths=("dense",), expand=ExpandOptions(hops=0))
+    with clew.open(str(whole)) as seen, clew.open(str(part)) as alone:
+        mine = seen.answer(request, prefixes=("ops/",)).hits
+        theirs = alone.answer(request).hits
+    assert len(mine) > 10
+    assert [(hit.path, hit.char_start, hit.score) for hit in mine] == [
+        (hit.path, hit.char_start, hit.score) for hit in theirs
+    ]
