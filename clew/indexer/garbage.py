@@ -261,18 +261,15 @@ class _Sweep:
 
     def _objects(self, there: Mapping[str, Stored], named: _Named, dropped: _Named) -> None:
         """Segments and edge files that only dropped snapshots named, and generations that only they were of."""
-        names = sorted(name for name in dropped.objects - named.objects if name in there)
+        dead = sorted(dropped.generations - named.generations)
+        settings = {generation_name(generation) for generation in dead}
+        names = sorted(name for name in dropped.objects - named.objects - settings if name in there)
         self._count(names, 1)
         self._delete(names, there)
-        dead = sorted(dropped.generations - named.generations)
         for generation in dead:
-            settings = generation_name(generation)
-            rest = [
-                name
-                for name in there
-                if name.startswith(f"generations/{generation}/") and name != settings and name not in dropped.objects
-            ]
-            self._delete([*sorted(rest), settings], there)
+            folder = f"generations/{generation}/"
+            rest = (one for one in there if one.startswith(folder) and one not in dropped.objects)
+            self._delete([*sorted(rest), generation_name(generation)], there)  # until last it can be told what it was
         self._done.generations = dead
 
     def _orphans(self, there: Mapping[str, Stored], named: _Named, dropped: _Named) -> None:
