@@ -18,7 +18,9 @@ from clew.connectors.listing import head, is_listed, reserve
 from clew.connectors.local import Folder as LocalFolder
 from clew.connectors.local import LocalTree
 from clew.connectors.location import Root
-from clew.connectors.patterns import Selection, folders_above
+from clew.connectors.patterns import IGNORE_FILE, Selection, folders_above
+from clew.connectors.retries import retry, storage_errors
+from clew.errors import ListingError
 
 _THREADS = 16
 
@@ -63,7 +65,9 @@ def _bucket_asker(root: Root, paths: Sequence[str], selection: Selection) -> Cal
 
     def ask(path: str) -> Entry | None:
         parent = path.rpartition("/")[0]
-        if not rules[parent].admits(path) or any(rules[""].marker(f) in present for f in folders_above(path) if f):
+        if path.rpartition("/")[2] == IGNORE_FILE or not rules[parent].admits(path):
+            return None
+        if any(rules[""].marker(f) in present for f in folders_above(path) if f):
             return None
         return head(root, path)
 
@@ -91,12 +95,13 @@ def list_below(
         yield from keys.stream([Span(f"{root.prefix}{folder}/")])
     else:
         folders = Folders(root.filesystem(), root.filesystem_path, root.display)
+        with storage_errors("looking for", f"{root.display}/{folder}", ListingError):
+            if not retry(lambda: folders.filesystem.isdir(folders.absolute(folder))):
+                return
         rules = folders.selection_at(f"{folder}/-", selection)
         above = [each for each in folders_above(f"{folder}/-") if each]
         markers = [marker for each in above if (marker := rules.marker(each)) is not None]
         if not rules.descends(folder) or any(folders.has(marker) for marker in markers):
-            return
-        if not folders.filesystem.isdir(folders.absolute(folder)):
             return
         remote: Fanout[Folder, Entry] = Fanout(folders.walk, workers=_THREADS)
         yield from remote.stream([Folder(folder, folders.selection_at(folder, selection))])
