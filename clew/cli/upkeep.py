@@ -116,10 +116,8 @@ def gc(
 
 def snapshots(
     root: Root,
-    action: Annotated[str, typer.Argument(metavar="[list|pin|unpin]", help="What to do.")] = "list",
-    number: Annotated[
-        int | None, typer.Argument(metavar="[N]", help="A snapshot; pin: the newest, if left out.")
-    ] = None,
+    action: Annotated[str, typer.Argument(metavar="list|pin|unpin", help="What to do.")] = "list",
+    number: Annotated[int | None, typer.Argument(metavar="N", help="A snapshot; pin: the newest, if left out.")] = None,
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="The pin's name.")] = None,
     place: IndexPlace = None,
     storage_option: StorageOptions = None,
