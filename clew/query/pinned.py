@@ -60,7 +60,8 @@ class PinnedIndex:
         self.snapshot = snapshot
         self.generation = generation
         self.tables: dict[str, Table] = place.tables(snapshot, generation)
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
+        self._loading: dict[str, threading.RLock] = {}
 
     @classmethod
     def open(cls, place: Place, number: int | None = None) -> PinnedIndex:
@@ -69,14 +70,19 @@ class PinnedIndex:
         return cls(place, snapshot, place.generation(snapshot))
 
     def once(self, name: str, load: Callable[[], T]) -> T:
-        with self._lock:
-            if name not in self.__dict__:
-                try:
-                    self.__dict__[name] = load()
-                except DamagedIndexError as error:
-                    raise self._explained(error) from error
-            value: T = self.__dict__[name]
-            return value
+        """A part by name, loaded by whoever asks first. Parts load side by side; each only waits for those it is made of."""
+        parts = self.__dict__
+        if name not in parts:
+            with self._lock:
+                loading = self._loading.setdefault(name, threading.RLock())
+            with loading:
+                if name not in parts:
+                    try:
+                        parts[name] = load()
+                    except DamagedIndexError as error:
+                        raise self._explained(error) from error
+        value: T = parts[name]
+        return value
 
     def _explained(self, error: DamagedIndexError) -> ClewError:
         """Why something is missing: a snapshot that is not kept any more is no damage."""

@@ -109,7 +109,7 @@ class Searcher:
         self._pinned = pinned
         self._embedder = embedder
         self._root = root
-        self._pool = ThreadPoolExecutor(max_workers=len(PATHS), thread_name_prefix="clew-path")
+        self._pool = ThreadPoolExecutor(max_workers=len(PATHS) + 1, thread_name_prefix="clew-path")
         self._paths: dict[str, _Path] = {
             "dense": _Path(
                 search=lambda asked, k: self._dense().search(asked.vector(), k, asked.allowed),
@@ -243,6 +243,8 @@ class Searcher:
     def _ask(self, asked: _Asked, names: Sequence[str], k: int, answered: _Answered) -> None:
         """All paths at once. What fails or takes too long is left out, and said."""
         deadline = None if asked.request.timeout is None else time.perf_counter() + asked.request.timeout
+        if "dense" in names:  # the model loads (0.17 CPU-s) while the tables do; if it cannot, the dense path says so
+            self._pool.submit(asked.vector)
         self._pinned.catalog  # noqa: B018 - loaded once, before four threads ask for it
         running: dict[str, Future[tuple[Candidates, float]]] = {
             name: self._pool.submit(_measured, self._paths[name].search, asked, k) for name in names
