@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -206,3 +207,25 @@ def watched_end(watched: object) -> BaseException | None:
 
     assert isinstance(watched, Watching)
     return watched.ended()
+
+
+def test_wish_to_stop_ends_a_long_look_and_gives_its_events_back(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service manager kills after a while; what was published stands, and the next run goes on from there."""
+    from clew.indexer import run
+
+    source = Scripted()
+    with watching(root, source, grace=0.0) as watched:
+        resolve = run.resolve_links
+
+        def stopped(*arguments: Any, **more: Any) -> Any:
+            watched.stop.set()
+            return resolve(*arguments, **more)
+
+        monkeypatch.setattr(run, "resolve_links", stopped)
+        (root / "a.md").write_text("# A\n\nText of [keys](ops/keys.md).\n")
+        source.waiting = [Delivery(hints=(Hint(path="a.md"),), handle="1")]
+        assert watched.ended() is None
+        assert (source.acknowledged, source.returned, len(watched.lines)) == ([], ["1"], 1)
+    monkeypatch.undo()
+    with watching(root, source):
+        assert "a.md" in texts(str(root), checked=True)
