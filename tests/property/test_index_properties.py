@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 import clew
 from clew_client.types import PATHS, Hit
 
+pytestmark = pytest.mark.xdist_group("index properties")  # one index of a thousand files for all of them
+
 FILES = 1000
 FOLDERS = 20
 ALL = 10_000  # candidates: more than there are chunks

@@ -15,6 +15,8 @@ from clew.examples import handbook
 from tests.acceptance.commands import HOUSE, environment, write
 from tests.samples.pdfs import Pdf, paragraphs
 
+pytestmark = pytest.mark.xdist_group("determinism")  # three builds for all of them
+
 #: (worker processes, PYTHONHASHSEED): none, one, several that finish in any order.
 WAYS = ((0, "0"), (1, "1"), (3, "4242"))
 PARTS = (
