@@ -152,6 +152,25 @@ def test_include_and_exclude_choose_files(root: Path) -> None:
     assert [row["path"] for row in clew("files", root, "--json").rows] == ["a.md"]
 
 
+def test_python_obeys_the_settings_beside_the_data_as_the_command_does(root: Path, tmp_path: Path) -> None:
+    """One folder, one `clew.yaml`, one index, whoever builds it; what is given by name wins."""
+    settings = "exclude: [clew.yaml, 'drafts/**']\nchunk: {tokens: 64}\nembedder: hashing:16\n"
+    write(root, {"clew.yaml": settings, "a.md": "# A\n\nTides.\n", "drafts/b.md": "# B\n"})
+    assert clew("index", root, "--workers", "0").status == 0
+    by_command = clew("status", root, "--json").object
+    import clew as package
+
+    package.index(str(root), index=str(tmp_path / "place"), workers=0)
+    by_python = clew("status", root, "--index", tmp_path / "place", "--json").object
+    for told in (by_command, by_python):
+        assert told["files"] == {"total": 1, "indexed": 1}
+        assert told["settings"]["chunk"]["tokens"] == 64
+        assert told["embedder"].startswith("hashing-16")
+    package.index(str(root), index=str(tmp_path / "other"), workers=0, embedder="none", selection={"exclude": ["a.md"]})
+    other = clew("status", root, "--index", tmp_path / "other", "--json").object
+    assert (other["files"]["total"], other["embedder"]) == (2, "none")
+
+
 def test_index_may_lie_elsewhere(root: Path, tmp_path: Path) -> None:
     """`--index` for a root that must not be written to; the reading commands take it too."""
     write(root, {"a.md": "# A\n\nTides.\n"})

@@ -103,10 +103,9 @@ def test_killed_run_is_replaced_at_once_and_its_processes_are_gone(hanging: Path
 
 def children(pid: int) -> list[int]:
     """Processes that a process has started (Linux; elsewhere the test has nothing to look at)."""
-    listed = Path(f"/proc/{pid}/task/{pid}/children")
-    if not listed.exists():
+    if not Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").exists():
         pytest.skip("this system does not list the children of a process")
-    return [int(child) for child in listed.read_text().split()]
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def is_running(pid: int) -> bool:
