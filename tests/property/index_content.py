@@ -43,7 +43,7 @@ def content(root: Path) -> dict[str, Any]:
             for row in index.tables["documents"].read().to_pylist()
         ),
         "passages": sorted(
-            (*place[row["chunk_key"]], row["text"], row["tail"], row["char_end"], row["title"] or "", tuple(row["heading_path"]), tuple(row["anchors"]), row["content_hash"], tuple(np.round(row["vector"], 5)))
+            (*place[row["chunk_key"]], row["text"], row["tail"], row["char_end"], row["title"] or "", tuple(row["heading_path"]), tuple(row["anchors"]), row["content_hash"], () if row["vector"] is None else tuple(np.round(row["vector"], 5)))
             for row in chunks
         ),
         "links": sorted(
