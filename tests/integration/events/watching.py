@@ -62,7 +62,9 @@ class Watching:
     def start(self) -> None:
         self._thread.start()
 
-    def until(self, condition: Callable[[], bool], what: str = "what the test waits for") -> None:
+    def until(
+        self, condition: Callable[[], bool], what: str = "what the test waits for", *, seconds: float = 90
+    ) -> None:
         """Wait; a watch that died is told at once."""
 
         def held() -> bool:
@@ -70,7 +72,7 @@ class Watching:
                 raise self.error
             return condition()
 
-        wait_until(held, seconds=90, what=what)
+        wait_until(held, seconds=seconds, what=what)
 
     def ended(self) -> BaseException | None:
         """Wait for its end; what it raised."""
