@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,25 @@ class Place:
     def generation(self, snapshot: Snapshot) -> Generation:
         """The settings under which a snapshot was built."""
         return read_generation(self.store, snapshot.generation)
+
+    def missing(self, snapshot: Snapshot, tables: Mapping[str, Table]) -> Iterator[str]:
+        """What a snapshot names and storage does not hold, or holds with another size; told by one listing."""
+        folder = f"generations/{snapshot.generation}/"
+        sizes = {stored.name: stored.size for stored in self.store.list(folder)}
+        for segment in snapshot.segments:
+            found = sizes.get(f"{folder}lexical/{segment.id}")
+            if found is None:
+                yield f"lexical segment {segment.id} is missing"
+            elif found != segment.bytes:
+                yield f"lexical segment {segment.id}: {found} bytes instead of {segment.bytes}"
+        for edge in snapshot.edges:
+            if f"{folder}edges/{edge.id}" not in sizes:
+                yield f"edge file {edge.id} is missing"
+        for name, table in sorted(tables.items()):
+            for fragment in table.dataset.get_fragments():
+                for file in fragment.data_files():
+                    if f"{folder}tables/{name}.lance/data/{file.path}" not in sizes:
+                        yield f"table {name}: data file {file.path} is missing"
 
     def link_tables(self, generation: str) -> None:
         """On a local disk, let `tables` lead to the generation in force, for people and other Lance readers."""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from clew.connectors.entry import Entry
 from clew.connectors.listing import head, is_listed, list_entries
@@ -224,7 +225,7 @@ class IndexRun:
     def _compare(self) -> Changes:
         with self._meter.part("list"):
             files, focus = self._writer.tables["files"], self._focus()
-            known = KnownFiles(files.read(diff.KNOWN_COLUMNS) if focus is None else focus.known(files))
+            known = KnownFiles.of(files) if focus is None else KnownFiles(focus.known(files))
             self._progress.begin("Listing", None, "files")
             started_ns = self._started_ns = time.time_ns()
             if focus is None:
@@ -401,6 +402,10 @@ class IndexRun:
 
     # --- the outcome ---------------------------------------------------------------------------
 
+    def _stale_files(self) -> int:
+        """Files that could not be read again and are searched in an older version."""
+        return int(self._writer.tables["files"].dataset.count_rows("state = 'indexed' AND attempts > 0"))
+
     def _outcome(self, changes: Changes) -> RunOutcome:
         snapshot = self._writer.snapshot
         wall, cpu = self._meter.totals()
@@ -409,7 +414,7 @@ class IndexRun:
             snapshot=snapshot,
             generation=self._writer.generation,
             changes=changes,
-            failed=states.get("failed", 0),
+            failed=states.get("failed", 0) + self._stale_files(),
             skipped=states.get("skipped", 0),
             chunks_written=self._totals["written"],
             chunks_deleted=self._totals["deleted"],
@@ -511,7 +516,12 @@ def _overridden(settings: GenerationSettings, overrides: Mapping[str, Any]) -> G
             merged[name] = {**merged[name], **value}
         else:
             merged[name] = value
-    return GenerationSettings.model_validate(merged)
+    try:
+        return GenerationSettings.model_validate(merged)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise OptionError(f"The setting {name} is {first['input']!r}: {first['msg']}.") from error
 
 
 def _differences(old: GenerationSettings, new: GenerationSettings) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from clew.errors import FencedWriterError
+from clew.errors import DamagedIndexError, FencedWriterError
 from clew.indexer import faults
 from clew.indexer.epochs import WriterLease
 from clew.indexer.place import Place
@@ -47,6 +47,12 @@ class Writer:
         writer = cls(place, lease, place.generation(snapshot), snapshot)
         if not lease.predecessor_released:
             writer = writer._fenced()
+        gone = next(place.missing(writer.snapshot, writer.tables), None)
+        if gone is not None:
+            raise DamagedIndexError(
+                f"Writing to the index at {place.address}: {gone}. Part of the index was deleted or altered; `clew check` "
+                "says what, and `clew index --full` rebuilds it."
+            )
         place.link_tables(writer.generation.id)  # whoever published last may have been killed before it did
         moved = [table for table in writer.tables.values() if not table.is_newest()]
         for table in moved:

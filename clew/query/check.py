@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clew.errors import ClewError
-from clew.indexer.edges import edge_name, edges_of, read_edges
+from clew.indexer.edges import edges_of, read_edges
 from clew.indexer.schemas import KEY_BITS
 from clew.query.inspection import document_text
 from clew.query.pinned import PinnedIndex
@@ -63,23 +63,12 @@ class Check:
 
     def objects(self) -> Findings:
         """Everything that the snapshot names is there, with its size."""
-        snapshot, store = self._pinned.snapshot, self._pinned.place.store
-        folder = f"generations/{self._pinned.generation.id}/"
-        sizes = {stored.name: stored.size for stored in store.list(folder)}
-        for segment in snapshot.segments:
-            found = sizes.get(f"{folder}lexical/{segment.id}")
-            if found != segment.bytes:
-                yield f"lexical segment {segment.id}: {found or 'no'} bytes instead of {segment.bytes}", None
-        for edge in snapshot.edges:
-            if edge_name(self._pinned.generation.id, edge.id) not in sizes:
-                yield f"edge file {edge.id} is missing", None
-        self.checked["objects"] = len(snapshot.segments) + len(snapshot.edges)
-        for name, table in self._pinned.tables.items():
-            for fragment in table.dataset.get_fragments():
-                for file in fragment.data_files():
-                    self.checked["objects"] += 1
-                    if f"{folder}tables/{name}.lance/data/{file.path}" not in sizes:
-                        yield f"table {name}: data file {file.path} is missing", None
+        pinned = self._pinned
+        for message in pinned.place.missing(pinned.snapshot, pinned.tables):
+            yield message, None
+        self.checked["objects"] = len(pinned.snapshot.segments) + len(pinned.snapshot.edges)
+        for table in pinned.tables.values():
+            self.checked["objects"] += sum(len(one.data_files()) for one in table.dataset.get_fragments())
 
     def counts(self) -> Findings:
         """The snapshot's statistics are those of its tables."""

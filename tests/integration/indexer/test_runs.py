@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from clew.errors import DamagedIndexError, EmbedderMismatchError, MassDeleteError, RootNotFoundError
+from clew.errors import DamagedIndexError, EmbedderMismatchError, MassDeleteError, OptionError, RootNotFoundError
 from clew.indexer.compaction import compact
 from clew.indexer.place import Place
 from clew.indexer.report import dry_run, report_of
@@ -158,7 +158,7 @@ def test_failed_update_keeps_the_old_version_searchable(root: Path) -> None:
     build(root)
     (root / "ops/keys.md").write_bytes(b"%PDF-1.7 this is no PDF")
     report = build(root)
-    assert report.files.failed == 0  # the file is still indexed, in its old version
+    assert report.files.failed == 1  # it is searched in its old version, and that is said
     with Index.open(str(root)) as index:
         assert "Rotate the signing key" in index.show("ops/keys.md").text
         (line,) = index.errors()
@@ -222,6 +222,19 @@ def test_deleted_segment_is_refused(root: Path, tmp_path: Path) -> None:
     segment.unlink()
     with Index.open(str(root)) as index, pytest.raises(DamagedIndexError, match="segment"):
         index.search("signing key", paths=["bm25"])
+
+
+def test_run_without_changes_notices_a_missing_data_file(root: Path) -> None:
+    build(root)
+    for file in (root / ".clew/generations").glob("*/tables/links.lance/data/*"):
+        file.unlink()
+    with pytest.raises(DamagedIndexError, match="links"):
+        build(root)
+
+
+def test_wrong_setting_is_one_sentence(root: Path) -> None:
+    with pytest.raises(OptionError, match=r"chunk\.tokens"):
+        build(root, settings={"chunk": {"tokens": 3}})
 
 
 def test_dry_run_tells_and_writes_nothing(root: Path) -> None:
