@@ -74,7 +74,7 @@ def dry_run(root_text: str, options: RunOptions) -> DryRun:
         generation = place.generation(snapshot)
         selection = options.selection or generation.selection
         embedder = generation.settings.embedder
-        known = KnownFiles(place.tables(snapshot, generation)["files"].read(diff.KNOWN_COLUMNS))
+        known = KnownFiles.of(place.tables(snapshot, generation)["files"])
     tally = ListingTally()
     listing = list_entries(root, selection_of(selection), place=place.address, tally=tally)
     changes = diff.compare(listing, known, started_ns=_end_of_time())
