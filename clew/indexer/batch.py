@@ -152,21 +152,25 @@ class Batch:
             self._spill(self._held, self._spilled)
             self._spill(self._current, self._current_spilled)
 
-    def finish(self) -> None:
-        """The group was read to its end."""
+    def finish(self, group: FileGroup) -> bool:
+        """The group was read to its end. False where it must be read again, file by file: one of its files failed, and
+        rows of several are in storage already, where they cannot be told apart."""
         facts = pa.concat_tables(self._current_facts) if self._current_facts else FACTS.empty_table()
         failed = facts.filter(pc.not_equal(facts["state"], "indexed"))["file_key"].to_numpy()
-        self._facts.append(facts)
         if len(failed) and self._current_spilled.chunks:
-            # Only a group of one large file spills while it is read, so everything of it goes.
+            if len(group.tasks) > 1:
+                self.abandon()
+                return False
             self._current, self._current_spilled = _Held(), _Spilled()
         elif len(failed):
             self._drop(failed)
+        self._facts.append(facts)
         self._held.absorb(self._current)
         self._spilled.absorb(self._current_spilled)
         self._reset()
         if self._held.is_large:
             self._spill(self._held, self._spilled)
+        return True
 
     def fail(self, group: FileGroup, error: ExtractionError) -> None:
         """The group's process was killed; nothing of it counts. Called for groups of one file."""

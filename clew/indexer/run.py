@@ -346,7 +346,8 @@ class IndexRun:
                 self._meter.charge("extract", outcome.cpu_seconds)
                 self._worker_peaks = sorted([*self._worker_peaks, outcome.peak_rss])[-max(1, self._workers) :]
                 if isinstance(outcome, Finished):
-                    self._batch.finish()
+                    if not self._batch.finish(outcome.job) and retry is not None:
+                        retry.append(outcome.job)
                 elif retry is not None and len(outcome.job.tasks) > 1:
                     self._batch.abandon()
                     retry.append(outcome.job)

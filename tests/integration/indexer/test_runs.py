@@ -283,3 +283,18 @@ def test_late_table_commit_of_a_dead_writer_is_undone(root: Path) -> None:
     write(root / "new.md", "# New\n\nSomething new.\n")
     build(root)
     assert_equals_fresh_build(root)
+
+
+def test_one_failing_file_of_a_group_that_outgrew_memory_costs_no_other(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of the group's other files are in storage already when the failure shows; they are read again, one by one."""
+    import clew.indexer.batch as batch
+    import clew.indexer.intake as intake
+
+    monkeypatch.setattr(batch, "SPILL_CHUNKS", 1)
+    monkeypatch.setattr(intake, "FLUSH_CHARS", 1)
+    (root / "ops/broken.pdf").write_bytes(b"%PDF-1.4\n" + b"\0" * 100)
+    report = build(root)
+    assert (report.files.added, report.files.failed) == (4, 1)
+    assert content(root)["texts"]["ops/keys.md"].startswith("Keys")
