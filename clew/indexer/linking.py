@@ -19,6 +19,7 @@ from clew.indexer.settings import SiteSettings
 
 FILE_COLUMNS = ["file_key", "path", "urls"]
 DOCUMENT_COLUMNS = ["file_key", "record_number", "record"]
+_RESOLVED_BY = ("source_file", "source_record", "href", "base_href", "kind")  # what decides where a link leads
 CHUNK_COLUMNS = ["chunk_key", "file_key", "record_number", "char_start", "anchors"]
 
 
@@ -47,7 +48,7 @@ class RecordIds:
 
     def _rows(self, record: str) -> list[int]:
         digest = np.uint64(probe_hash(record))
-        low, high = np.searchsorted(self._hashes, digest), np.searchsorted(self._hashes, digest, side="right")
+        low, high = self._hashes.searchsorted(digest), self._hashes.searchsorted(digest, side="right")
         return [row for row in self._order[low:high].tolist() if self._ids[row].as_py() == record]
 
     def find(self, record: str, source: str) -> tuple[str, str] | None:
@@ -65,8 +66,10 @@ class RecordIds:
 
     def name(self, file_key: int, number: int) -> str | None:
         """The id of a row; None in ordinary files."""
+        if not len(self._places):
+            return None
         wanted = (file_key << 32) | number
-        position = int(np.searchsorted(self._places, wanted))
+        position = int(self._places.searchsorted(wanted))
         if position == len(self._places) or self._places[position] != wanted:
             return None
         return str(self._ids[int(self._by_place[position])].as_py())
@@ -96,7 +99,7 @@ class Passages:
     def first(self, file_key: int, record_number: int) -> int | None:
         """The first chunk of a document."""
         wanted = (file_key << 32) | record_number
-        position = int(np.searchsorted(self._document, wanted))
+        position = int(self._document.searchsorted(wanted))
         if position == len(self._document) or self._document[position] != wanted:
             return None
         return int(self._keys[position])
@@ -104,14 +107,14 @@ class Passages:
     def of(self, file_key: int, record_number: int) -> NDArray[np.int64]:
         """All chunks of a document, in order."""
         wanted = (file_key << 32) | record_number
-        low, high = np.searchsorted(self._document, wanted), np.searchsorted(self._document, wanted, side="right")
+        low, high = self._document.searchsorted(wanted), self._document.searchsorted(wanted, side="right")
         keys: NDArray[np.int64] = self._keys[low:high]
         return keys
 
     def at_fragment(self, file_key: int, fragment: str) -> tuple[int, int] | None:
         """(chunk_key, record_number) of the chunk that holds a fragment of a file."""
         digest = np.uint64(_anchor_digest(canonical_fragment(fragment), file_key))
-        position = int(np.searchsorted(self._digests, digest))
+        position = int(self._digests.searchsorted(digest))
         while position < len(self._digests) and self._digests[position] == digest:
             owner = int(self._owners[position])
             if self._files[owner] == file_key:
@@ -138,11 +141,20 @@ class Linker:
 
     def resolve(self, links: pa.Table, tick: Callable[[int], None] = lambda _: None) -> pa.Table:
         """Resolve links (columns of READ_LINKS at least). Returns rows of the schema LINKS, unweighted."""
-        columns = {name: links[name].to_pylist() for name in READ_LINKS.names}
-        rows = zip(*(columns[name] for name in READ_LINKS.names), strict=True)
+        rows = zip(*(links[name].to_pylist() for name in _RESOLVED_BY), strict=True)
         resolved: list[tuple[object, ...]] = []
-        for count, row in enumerate(rows, 1):
-            resolved.append(self._resolve(*row))
+        source = -1
+        path = ""
+        met: dict[tuple[object, ...], tuple[object, ...]] = {}  # of one file: a page links to another many times
+        for count, (file_key, *link) in enumerate(rows, 1):
+            if file_key != source:
+                source, path = file_key, self._path_of_key(file_key)
+                met.clear()
+            key = tuple(link)
+            outcome = met.get(key)
+            if outcome is None:
+                outcome = met[key] = self._resolve(source, path, *link)
+            resolved.append(outcome)
             if count % 1000 == 0:
                 tick(1000)
         found = list(zip(*resolved, strict=True)) if resolved else [()] * 7
@@ -156,28 +168,21 @@ class Linker:
         extra["weight"] = [None] * links.num_rows
         return pa.table(
             [
-                links[field.name].cast(field.type) if field.name in columns else pa.array(extra[field.name], field.type)
+                links[field.name].cast(field.type)
+                if field.name in READ_LINKS.names
+                else pa.array(extra[field.name], field.type)
                 for field in LINKS
             ],
             schema=LINKS,
         )
 
     def _resolve(
-        self,
-        _link_key: int,
-        source_file: int,
-        source_record: int,
-        _source_chunk: int | None,
-        href: str,
-        base_href: str | None,
-        kind: str,
-        _anchor: str,
-        _context: str,
+        self, source_file: int, source: str, source_record: int, href: str, base_href: str | None, kind: str
     ) -> tuple[object, ...]:
         outcome = resolve(
             href,
             kind=LinkKind(kind),
-            source=self._path_of_key(source_file),
+            source=source,
             paths=self._paths,
             site=self._site,
             base_href=base_href,
@@ -211,7 +216,7 @@ def _path_by_key(files: pa.Table) -> Callable[[int], str]:
     column = files["path"].combine_chunks()
 
     def find(key: int) -> str:
-        return str(column[int(order[np.searchsorted(ordered, key)])].as_py())
+        return str(column[int(order[ordered.searchsorted(key)])].as_py())
 
     return find
 
