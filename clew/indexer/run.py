@@ -51,6 +51,7 @@ GROUP_BYTES = 2 << 20
 FIRST_BATCH = (1_000, 8 << 20)  # files, bytes: small, so that something can be searched after seconds
 LARGEST_BATCH = (50_000, 256 << 20)
 BATCH_GROWTH = 4
+BYTES_WORTH_A_PROCESS = 1 << 20  # of files, read in the 0.6 CPU-s that a process takes to start and to load its models
 HEAD_THREADS = 16
 MULTILINGUAL_SHARE = 0.2
 
@@ -309,7 +310,11 @@ class IndexRun:
         last_of_batch = set(batch_ends(groups))
         self._progress.begin("Reading", sum(task.entry.size for task in tasks), "bytes")
         intake = Intake(self._root, self._writer.generation.settings)
-        workers = self._options.workers if self._options.workers is not None else default_workers()
+        workers = self._options.workers
+        if workers is None:
+            workers = default_workers()
+            if self._root.kind == "file":  # elsewhere a process mostly waits for storage
+                workers = min(workers, 1 + sum(group.bytes for group in groups) // BYTES_WORTH_A_PROCESS)
         workers = self._workers = min(workers, len(groups))
         retry: list[FileGroup] = []
         self._batch = Batch(self._writer, known, self._started_ns)
