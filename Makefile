@@ -41,6 +41,10 @@ demo: $(READY)  ## index the example collection and search it
 test: $(READY)  ## everything that is not slow
 	@$(PYTEST) -n $(WORKERS) --dist loadgroup -m "not slow"
 
+.PHONY: test-slow
+test-slow: $(READY)  ## what takes longer: buckets under upkeep and crashes, storms of events, thousands of commits (an hour or more)
+	@$(PYTEST) -n $(WORKERS) --dist loadgroup -m slow --timeout 3600
+
 .PHONY: test-hostile
 test-hostile: $(READY)  ## broken, huge, cyclic and bombed input alone
 	@$(PYTEST) -n $(WORKERS) -m hostile

@@ -274,7 +274,8 @@ def _text(chance: random.Random, names: Sequence[str]) -> str:
 @pytest.mark.parametrize(
     "count",
     [
-        pytest.param(120, marks=pytest.mark.timeout(600)),
+        24,
+        pytest.param(120, marks=[pytest.mark.slow, pytest.mark.timeout(600)]),
         pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(1200)]),
     ],
 )
@@ -295,8 +296,9 @@ def test_storm_converges_by_events_and_then_by_reconcile(told: Told, count: int)
             told.delete(name) if chance.random() < 0.3 else told.put(name, _text(chance, names))
         watch.until(lambda: told.left() == 0, "an empty queue", seconds=90 + count)
         assert watch.source.tally.foreign == 0
-        assert source.dropped
-        assert source.doubled
+        if count >= 120:  # of few messages it may be that none is drawn
+            assert source.dropped
+            assert source.doubled
         assert len(watch.lines) > 1
         schedule.due = 0.0
         watch.until(lambda: schedule.due > 0, "the reconcile", seconds=90 + count)

@@ -111,7 +111,7 @@ def local(tmp_path: Path) -> Collection:
     return Collection(str(tmp_path / "docs"))
 
 
-@pytest.fixture(params=["disk", "bucket"])
+@pytest.fixture(params=["disk", pytest.param("bucket", marks=pytest.mark.slow)])
 def docs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Collection]:
     """An empty collection, on a disk and in a bucket."""
     if request.param == "disk":
