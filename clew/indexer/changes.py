@@ -150,7 +150,9 @@ class KnownFiles:
         self._mtimes = _numbers(column("mtime_ns"))
         self._indexed = _numbers(column("indexed_ns"))
         self._next_tries = _numbers(column("next_try_ns"))
-        self._failed = np.asarray(pc.equal(column("state"), "failed").to_numpy(), dtype=np.bool_)
+        failed = pc.or_(pc.equal(column("state"), "failed"), pc.greater(column("attempts"), 0))
+        self._failed = np.asarray(failed.to_numpy(), dtype=np.bool_)
+        self._inodes = _inode_numbers(_one(column("inode")))
         self._etags = _one(column("etag"))
 
     def __len__(self) -> int:
@@ -184,13 +186,19 @@ class KnownFiles:
     def unchanged(self, rows: NDArray[np.int64], entries: Sequence[Entry], now_ns: int) -> NDArray[np.bool_]:
         """Whether storage's evidence says that the bytes are those indexed, of each row and what stands there now.
 
-        With etags: etag and size. Without: size and modification time, unless the file was written so shortly before it
-        was read that the clock could not tell a second write. A failed file whose time has come is tried again.
+        With etags: etag and size. Without: size, modification time and inode, unless the file was written so shortly
+        before it was read that the clock could not tell a second write. Files of one archive often share their time, and
+        may be of equal size; a device's number says nothing, as it may differ after a restart.
+
+        A file that could not be read is tried again when its time has come, whether or not an older version is indexed.
         """
         sizes = np.array([entry.size for entry in entries], dtype=np.int64)
         mtimes = np.array([_ABSENT if entry.mtime_ns is None else entry.mtime_ns for entry in entries], dtype=np.int64)
         known = self._mtimes[rows]
         same: NDArray[np.bool_] = (known == mtimes) & (known != _NULL) & (known + CLOCK_GRAIN_NS < self._indexed[rows])
+        inodes = _inode_numbers(pa.array([entry.inode for entry in entries], pa.large_string()))
+        before = self._inodes[rows]
+        same &= (inodes == before) | (inodes == 0) | (before == 0)
         if self._etags.null_count < len(self):
             etags = pa.array([entry.etag for entry in entries], self._etags.type)
             equal = pc.equal(self._etags.take(pa.array(rows)), etags)
@@ -224,6 +232,12 @@ _NULL, _ABSENT = -(1 << 63), -(1 << 63) + 1  # in arrays of whole numbers: of th
 def _one(column: pa.ChunkedArray) -> pa.Array:
     """A string column in one piece, however long."""
     return column.cast(pa.large_string()).combine_chunks()
+
+
+def _inode_numbers(inodes: pa.Array) -> NDArray[np.uint64]:
+    """The inode of each "device:inode"; 0 where there is none."""
+    numbers = pc.replace_substring_regex(inodes, r"^.*:", "").cast(pa.uint64()).fill_null(0)
+    return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.uint64)
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.int64]:
