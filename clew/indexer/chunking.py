@@ -28,7 +28,15 @@ from clew.indexer.sentences import (
 from clew.indexer.settings import ChunkSettings
 from clew.indexer.token_estimate import estimate_tokens
 
-__all__ = ["Outline", "chunk_document", "chunk_documents", "estimate_tokens", "join_chunks", "join_spans", "outline_after"]
+__all__ = [
+    "Outline",
+    "chunk_document",
+    "chunk_documents",
+    "estimate_tokens",
+    "join_chunks",
+    "join_spans",
+    "outline_after",
+]
 
 #: The headings that are open at some place: (level, text), outermost first.
 Outline = tuple[tuple[int, str], ...]
