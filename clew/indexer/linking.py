@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -75,6 +76,20 @@ class RecordIds:
         return str(self._ids[int(self._by_place[position])].as_py())
 
 
+class _Target(NamedTuple):
+    """Which document a link leads to; in the order, and by the names, of the links table."""
+
+    fragment: str | None
+    probed: list[int]
+    target_file: int | None
+    target_record: int | None
+    state: str
+
+
+_Place = tuple[int | None, int | None, bool | None]  # chunk, record number, whether a fragment was found
+_NOWHERE: _Place = (None, None, None)
+
+
 class Passages:
     """Where in a document a fragment lies, and where a document begins."""
 
@@ -111,6 +126,14 @@ class Passages:
         keys: NDArray[np.int64] = self._keys[low:high]
         return keys
 
+    def place(self, file_key: int, record_number: int, fragment: str | None) -> _Place:
+        """(chunk_key, record_number, whether the fragment was found; None without one) of a target."""
+        chunk = self.first(file_key, record_number)
+        if fragment is None:
+            return chunk, record_number, None
+        found = self.at_fragment(file_key, fragment)
+        return (chunk, record_number, False) if found is None else (*found, True)
+
     def at_fragment(self, file_key: int, fragment: str) -> tuple[int, int] | None:
         """(chunk_key, record_number) of the chunk that holds a fragment of a file."""
         digest = np.uint64(_anchor_digest(canonical_fragment(fragment), file_key))
@@ -124,13 +147,22 @@ class Passages:
 
 
 class Linker:
-    """Resolves written links against everything that is indexed."""
+    """Resolves written links against everything that is indexed.
 
-    def __init__(self, files: pa.Table, documents: pa.Table, chunks: pa.Table, site: SiteSettings) -> None:
+    `passages` gives the passages of some files at least: those that the links of one call of `resolve` lead to.
+    """
+
+    def __init__(
+        self,
+        files: pa.Table,
+        documents: pa.Table,
+        passages: Callable[[NDArray[np.int64]], Passages],
+        site: SiteSettings,
+    ) -> None:
         self._paths = PathIndex(files["path"], files["urls"], files["file_key"].to_numpy())
         self._path_of_key = _path_by_key(files)
         self._records = RecordIds(documents, self._path_of_key, self._key_of)
-        self._passages = Passages(chunks)
+        self._passages = passages
         self._site = site
 
     def _key_of(self, path: str) -> int:
@@ -142,35 +174,35 @@ class Linker:
     def resolve(self, links: pa.Table, tick: Callable[[int], None] = lambda _: None) -> pa.Table:
         """Resolve links (columns of READ_LINKS at least). Returns rows of the schema LINKS, unweighted."""
         rows = zip(*(links[name].to_pylist() for name in _RESOLVED_BY), strict=True)
-        resolved: list[tuple[object, ...]] = []
+        targets: list[_Target] = []
         source = -1
         path = ""
-        met: dict[tuple[object, ...], tuple[object, ...]] = {}  # of one file: a page links to another many times
+        met: dict[tuple[object, ...], _Target] = {}  # of one file: a page links to another many times
         for count, (file_key, *link) in enumerate(rows, 1):
             if file_key != source:
                 source, path = file_key, self._path_of_key(file_key)
                 met.clear()
             key = tuple(link)
-            outcome = met.get(key)
-            if outcome is None:
-                outcome = met[key] = self._resolve(source, path, *link)
-            resolved.append(outcome)
+            target = met.get(key)
+            if target is None:
+                target = met[key] = self._resolve(source, path, *link)
+            targets.append(target)
             if count % 1000 == 0:
                 tick(1000)
-        found = list(zip(*resolved, strict=True)) if resolved else [()] * 7
-        extra: dict[str, Sequence[object]] = dict(
-            zip(
-                ("fragment", "probed", "target_file", "target_record", "target_chunk", "fragment_found", "state"),
-                found,
-                strict=True,
-            )
-        )
-        extra["weight"] = [None] * links.num_rows
+        found = list(zip(*targets, strict=True)) if targets else [()] * len(_Target._fields)
+        places = self._places(targets)
+        columns: dict[str, Sequence[object]] = {
+            **dict(zip(_Target._fields, found, strict=True)),
+            "target_record": [place[1] for place in places],
+            "target_chunk": [place[0] for place in places],
+            "fragment_found": [place[2] for place in places],
+            "weight": [None] * links.num_rows,
+        }
         return pa.table(
             [
                 links[field.name].cast(field.type)
                 if field.name in READ_LINKS.names
-                else pa.array(extra[field.name], field.type)
+                else pa.array(columns[field.name], field.type)
                 for field in LINKS
             ],
             schema=LINKS,
@@ -178,7 +210,7 @@ class Linker:
 
     def _resolve(
         self, source_file: int, source: str, source_record: int, href: str, base_href: str | None, kind: str
-    ) -> tuple[object, ...]:
+    ) -> _Target:
         outcome = resolve(
             href,
             kind=LinkKind(kind),
@@ -191,18 +223,28 @@ class Linker:
         )
         probed = [probe_hash(key) for key in outcome.probed]
         if outcome.target is None:
-            return outcome.fragment, probed, None, None, None, None, outcome.state
+            return _Target(outcome.fragment, probed, None, None, outcome.state)
         file_key = self._key_of(outcome.target)
         number = source_record if file_key == source_file else 0
         if outcome.record is not None:
             number = self._records.number(file_key, outcome.record)
-        chunk = self._passages.first(file_key, number)
-        if not outcome.fragment:
-            return None, probed, file_key, number, chunk, None, "resolved"
-        place = self._passages.at_fragment(file_key, outcome.fragment)
-        if place is not None:
-            chunk, number = place
-        return outcome.fragment, probed, file_key, number, chunk, place is not None, "resolved"
+        return _Target(outcome.fragment or None, probed, file_key, number, "resolved")
+
+    def _places(self, targets: Sequence[_Target]) -> list[_Place]:
+        """Where in its file each target lies."""
+        keys = np.unique([target.target_file for target in targets if target.target_file is not None])
+        passages = self._passages(keys.astype(np.int64))
+        known: dict[tuple[int, int, str | None], _Place] = {}
+        places: list[_Place] = []
+        for target in targets:
+            if target.target_file is None or target.target_record is None:
+                places.append(_NOWHERE)
+                continue
+            key = (target.target_file, target.target_record, target.fragment)
+            if key not in known:
+                known[key] = passages.place(*key)
+            places.append(known[key])
+        return places
 
 
 def _anchor_digest(name: str, file_key: int) -> int:
@@ -231,9 +273,8 @@ def arrival_hashes(moved: Iterable[tuple[str, Sequence[str]]], records: Iterable
     return np.array(hashes, dtype=np.uint64)
 
 
-def waiting_for(links: pa.Table, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Which links probed one of these keys (`links` has the column `probed`)."""
-    probed = links["probed"].combine_chunks()
+def waiting_for(probed: pa.ListArray, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which links probed one of these keys (the column `probed` of the links table)."""
     if not len(probed) or not len(hashes):
         return np.zeros(len(probed), dtype=bool)
     lengths = pc.list_value_length(probed).to_numpy(zero_copy_only=False).astype(np.int64)

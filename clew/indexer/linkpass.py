@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,19 @@ from clew.indexer import faults
 from clew.indexer.batch import statistics
 from clew.indexer.edges import edges_of, write_edges
 from clew.indexer.intake import READ_LINKS
-from clew.indexer.linking import CHUNK_COLUMNS, DOCUMENT_COLUMNS, FILE_COLUMNS, Linker, waiting_for
+from clew.indexer.linking import CHUNK_COLUMNS, DOCUMENT_COLUMNS, FILE_COLUMNS, Linker, Passages, waiting_for
 from clew.indexer.paths import PathIndex
 from clew.indexer.progress import Progress
 from clew.indexer.schemas import LINKS
 from clew.indexer.site import learn_site
 from clew.indexer.snapshots import EdgeRef, Snapshot
-from clew.indexer.tables import TableChange
+from clew.indexer.tables import Table, TableChange
 from clew.indexer.writer import Writer
 
 MOST_DELTAS = 8  # edge files behind the base before they are merged into a new base
 DELTA_SHARE = 0.3  # of all links; where more is affected, a base is written at once
-SLICE = 200_000  # links resolved at a time
+SLICE = 65_536  # links resolved at a time: 110 MB with the texts around them
+MOST_PASSAGES = 4 << 20  # known all at once: 60 bytes each, and 16 for each place that a fragment can name
 
 
 def resolve_links(
@@ -46,16 +48,13 @@ def resolve_links(
     site = snapshot.site
     if everything and not site.roots and not site.base_urls:
         learnt = learn_site(
-            _site_evidence(table.read(["source_file", "href"]), files),
-            PathIndex(files["path"], files["urls"], files["file_key"].to_numpy()),
+            _site_evidence(table, files), PathIndex(files["path"], files["urls"], files["file_key"].to_numpy())
         )
         site = site.model_copy(update={"roots": learnt.roots, "base_urls": site.base_urls or learnt.base_urls})
     linker = Linker(
-        files, writer.tables["documents"].read(DOCUMENT_COLUMNS), writer.tables["chunks"].read(CHUNK_COLUMNS), site
+        files, writer.tables["documents"].read(DOCUMENT_COLUMNS), _passages(writer.tables["chunks"], everything), site
     )
-    index = table.read_with_addresses(["link_key", "source_file", "target_file", "probed"])
-    affected = _affected(index, touched_files, arrivals, everything)
-    addresses = index["_rowaddr"].to_numpy()[affected]
+    addresses, sources = _affected(table, touched_files, arrivals, everything)
     progress.begin("Resolving links", len(addresses), "links")
     fragments: list[Any] = []
     for start in range(0, len(addresses), SLICE):
@@ -65,7 +64,6 @@ def resolve_links(
     faults.reach("links.after-fragments")
     table.commit(TableChange(delete=addresses, append=tuple(fragments)))
     faults.reach("links.after-commit")
-    sources = np.unique(index["source_file"].to_numpy()[affected])
     edges = renew_edges(writer, None if everything else sources)
     faults.reach("links.after-edges")
     weights = snapshot.pending.weights or (len(addresses) > 0 and writer.generation.dimension is not None)
@@ -77,28 +75,46 @@ def resolve_links(
     )
 
 
-def _site_evidence(links: pa.Table, files: pa.Table) -> list[tuple[str, str]]:
+def _passages(chunks: Table, everything: bool) -> Callable[[NDArray[np.int64]], Passages]:
+    """Passages of the files that are asked for; of all, once, where all links are resolved and memory allows it."""
+
+    def some(files: NDArray[np.int64]) -> Passages:
+        return Passages(chunks.read_keys("file_key", files, CHUNK_COLUMNS))
+
+    if not everything or chunks.rows > MOST_PASSAGES:
+        return some
+    whole = Passages(chunks.read(CHUNK_COLUMNS))
+    return lambda _: whole
+
+
+def _site_evidence(table: Table, files: pa.Table) -> list[tuple[str, str]]:
     """(source path, href) of links that look like a web site's: absolute paths and absolute URLs."""
-    mask = pc.match_substring_regex(links["href"], r"^(/|https?://)")
-    links = links.filter(mask)
     order = np.argsort(files["file_key"].to_numpy())
     keys = files["file_key"].to_numpy()[order]
-    rows = order[np.searchsorted(keys, links["source_file"].to_numpy())]
-    return list(
-        zip(files["path"].combine_chunks().take(pa.array(rows)).to_pylist(), links["href"].to_pylist(), strict=True)
-    )
+    paths = files["path"].combine_chunks()
+    evidence: list[tuple[str, str]] = []
+    for batch in table.batches(["source_file", "href"]):
+        links = batch.filter(pc.match_substring_regex(batch["href"], r"^(/|https?://)"))
+        rows = order[np.searchsorted(keys, links["source_file"].to_numpy())]
+        evidence += zip(paths.take(pa.array(rows)).to_pylist(), links["href"].to_pylist(), strict=True)
+    return evidence
 
 
 def _affected(
-    index: pa.Table, touched: NDArray[np.int64], arrivals: NDArray[np.uint64], everything: bool
-) -> NDArray[np.bool_]:
-    if everything:
-        return np.ones(index.num_rows, dtype=bool)
-    source = index["source_file"].to_numpy()
-    target = index["target_file"].fill_null(-1).to_numpy()
-    affected = np.isin(source, touched) | np.isin(target, touched)
-    affected |= waiting_for(index, arrivals)
-    return np.asarray(affected, dtype=bool)
+    table: Table, touched: NDArray[np.int64], arrivals: NDArray[np.uint64], everything: bool
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """(addresses of the links that are to be resolved, keys of the files they stand in)."""
+    addresses: list[NDArray[np.uint64]] = [np.empty(0, dtype=np.uint64)]
+    sources: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
+    for batch in table.batches(["source_file"] if everything else ["source_file", "target_file", "probed"]):
+        source, address = batch["source_file"].to_numpy(), batch["_rowaddr"].to_numpy()
+        if not everything:
+            target = batch["target_file"].fill_null(-1).to_numpy()
+            mask = np.isin(source, touched) | np.isin(target, touched) | waiting_for(batch["probed"], arrivals)
+            source, address = source[mask], address[mask]
+        addresses.append(address)
+        sources.append(np.unique(source))
+    return np.concatenate(addresses), np.unique(np.concatenate(sources))
 
 
 def renew_edges(writer: Writer, sources: NDArray[np.int64] | None) -> tuple[EdgeRef, ...]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 TAG = "clew"
 ROWS_PER_FILE = 1 << 20
+BATCH_ROWS = 1 << 16  # of a table that is read in parts
 _ATTEMPTS = 5
 
 
@@ -123,6 +124,13 @@ class Table:
         """Like `read`, with the column `_rowaddr` (uint64: fragment << 32 | offset)."""
         with self.reading():
             return self.dataset.scanner(columns=columns, filter=where, with_row_address=True).to_table()
+
+    def batches(self, columns: list[str], where: str | None = None) -> Iterator[pa.RecordBatch]:
+        """Like `read_with_addresses`, some thousand rows at a time: memory does not grow with the table."""
+        with self.reading():
+            yield from self.dataset.scanner(
+                columns=columns, filter=where, with_row_address=True, batch_size=BATCH_ROWS, batch_readahead=2
+            ).to_batches()
 
     def read_keys(self, column: str, keys: NDArray[np.int64], columns: list[str]) -> pa.Table:
         """Rows whose `column` is one of `keys`; any number of keys. `_rowaddr` comes along.
