@@ -119,8 +119,8 @@ class KnownFiles:
     """The files table, to be asked by path, many paths at a time: Arrow and numpy, no Python object a file.
 
     Only what a comparison looks at is in memory, 220 bytes a file with paths of 70 characters and etags of 32; the other
-    columns are asked for where something has changed. Comparing a million unchanged files takes 2 CPU-s and 395 MB in all;
-    a record a file took 14 CPU-s and 812 MB (`python -m benchmarks.reconcile`).
+    columns are asked for where something has changed. Comparing a million unchanged files takes 2 CPU-s and 430 MiB in all;
+    a record a file took 14 CPU-s and 812 MiB (`python -m benchmarks.reconcile`).
     """
 
     def __init__(self, table: pa.Table) -> None:

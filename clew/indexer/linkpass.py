@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import xxhash
 from numpy.typing import NDArray
 
 from clew.indexer import faults
@@ -26,6 +28,8 @@ from clew.indexer.writer import Writer
 MOST_DELTAS = 8  # edge files behind the base before they are merged into a new base
 DELTA_SHARE = 0.3  # of all links; where more is affected, a base is written at once
 SLICE = 65_536  # links resolved at a time: 110 MB with the texts around them
+EMBEDDED_AT_ONCE = 1024  # anchor contexts
+MOST_IN_MEMORY = 128 << 20  # bytes of their vectors
 MOST_PASSAGES = 4 << 20  # known all at once: 60 bytes each, and 16 for each place that a fragment can name
 
 
@@ -144,8 +148,7 @@ def weigh_links(writer: Writer, embedder: Any, mode: str, progress: Progress) ->
     table = writer.tables["links"]
     snapshot = writer.snapshot
     rows = table.read_with_addresses(
-        ["link_key", "source_file", "source_chunk", "target_file", "target_record", "target_chunk", "fragment_found",
-         "context", "weight"],
+        ["source_file", "source_chunk", "target_file", "target_record", "target_chunk", "fragment_found"],
         "target_chunk IS NOT NULL AND source_chunk IS NOT NULL AND weight IS NULL",
     )  # fmt: skip
     if mode != "one" and rows.num_rows:
@@ -165,7 +168,7 @@ def _weigh(writer: Writer, embedder: Any, mode: str, rows: pa.Table, progress: P
 
     table = writer.tables["links"]
     vectors = VectorStore(writer.tables["chunks"])
-    contexts = _context_vectors(rows, embedder, vectors, mode, progress)
+    contexts = _context_vectors(table, rows, embedder, vectors, mode, progress)
     target_chunk = rows["target_chunk"].to_numpy().copy()
     weights = np.full(len(target_chunk), np.nan, dtype=np.float32)
     files, records = rows["target_file"].to_numpy(), rows["target_record"].fill_null(0).to_numpy()
@@ -185,14 +188,16 @@ def _weigh(writer: Writer, embedder: Any, mode: str, rows: pa.Table, progress: P
         target_chunk[group] = keys[chosen]
         weights[group] = cosines[np.arange(len(group)), chosen]
     known = ~np.isnan(weights)
-    addresses = rows["_rowaddr"].to_numpy()[known]
-    full = table.take_addresses(addresses, LINKS.names)
-    full = full.set_column(
-        LINKS.get_field_index("target_chunk"), LINKS.field("target_chunk"), pa.array(target_chunk[known], pa.int64())
-    ).set_column(
-        LINKS.get_field_index("weight"), LINKS.field("weight"), pa.array(weights[known].clip(-1, 1), pa.float32())
-    )
-    table.commit(TableChange(delete=addresses, append=table.write(full.cast(LINKS))))
+    addresses, target_chunk, weights = rows["_rowaddr"].to_numpy()[known], target_chunk[known], weights[known]
+    fragments: list[Any] = []
+    for start in range(0, len(addresses), SLICE):
+        part = slice(start, start + SLICE)
+        full = table.take_addresses(addresses[part], LINKS.names)
+        for name, values in (("target_chunk", target_chunk[part]), ("weight", weights[part].clip(-1, 1))):
+            column = LINKS.get_field_index(name)
+            full = full.set_column(column, LINKS.field(name), pa.array(values, LINKS.field(name).type))
+        fragments += table.write(full.cast(LINKS))
+    table.commit(TableChange(delete=addresses, append=tuple(fragments)))
 
 
 class _Contexts:
@@ -205,17 +210,48 @@ class _Contexts:
         return self._matrix[self._owner[links]]
 
 
-def _context_vectors(rows: pa.Table, embedder: Any, vectors: Any, mode: str, progress: Progress) -> _Contexts:
+def _context_vectors(
+    table: Table, rows: pa.Table, embedder: Any, vectors: Any, mode: str, progress: Progress
+) -> _Contexts:
     if mode == "source" or embedder is None:
         keys, owner = np.unique(rows["source_chunk"].to_numpy(), return_inverse=True)
-        return _Contexts(vectors.of_chunks(keys), owner)
-    encoded = rows["context"].combine_chunks().dictionary_encode()
-    texts = encoded.dictionary.to_pylist()
-    progress.begin("Weighing links", len(texts), "anchors")
-    matrix = np.empty((len(texts), embedder.fingerprint.dimension), dtype=np.float32)
-    step = 1024
-    for start in range(0, len(texts), step):
-        matrix[start : start + step] = embedder.embed_passages(texts[start : start + step])
-        progress.advance(min(step, len(texts) - start))
+        matrix = _memory(len(keys), vectors.dimension)
+        for start in range(0, len(keys), SLICE):
+            matrix[start : start + SLICE] = vectors.of_chunks(keys[start : start + SLICE])
+        return _Contexts(matrix, owner)
+    addresses = rows["_rowaddr"].to_numpy()
+    digests = b"".join(
+        xxhash.xxh3_128_digest(text.encode("utf-8", "surrogatepass"))
+        for start in range(0, len(addresses), SLICE)
+        for text in table.take_addresses(addresses[start : start + SLICE], ["context"])["context"].to_pylist()
+    )
+    first, owner = _distinct(np.frombuffer(digests, dtype=np.uint64).reshape(-1, 2))
+    progress.begin("Weighing links", len(first), "anchors")
+    matrix = _memory(len(first), embedder.fingerprint.dimension)
+    order = np.argsort(first)  # each text once, in the order in which the table holds them
+    for start in range(0, len(order), EMBEDDED_AT_ONCE):
+        texts = order[start : start + EMBEDDED_AT_ONCE]
+        matrix[texts] = embedder.embed_passages(
+            table.take_addresses(addresses[first[texts]], ["context"])["context"].to_pylist()
+        )
+        progress.advance(len(texts))
     progress.end()
-    return _Contexts(matrix, encoded.indices.to_numpy().astype(np.int64))
+    return _Contexts(matrix, owner)
+
+
+def _distinct(pairs: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(row of the first of each distinct pair, which of these each row is)."""
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))  # stable: the first of equals stands first
+    is_first = np.ones(len(order), dtype=bool)
+    is_first[1:] = (pairs[order[1:]] != pairs[order[:-1]]).any(axis=1)
+    owner = np.empty(len(order), dtype=np.int64)
+    owner[order] = np.cumsum(is_first) - 1
+    return order[is_first], owner
+
+
+def _memory(count: int, dimension: int) -> NDArray[np.float32]:
+    """Room for vectors; for many of them in a file without a name, which the system may page out."""
+    if count * dimension * 4 <= MOST_IN_MEMORY:
+        return np.empty((count, dimension), dtype=np.float32)
+    with tempfile.TemporaryFile(prefix="clew-contexts-") as file:
+        return np.memmap(file, dtype=np.float32, mode="w+", shape=(count, dimension))

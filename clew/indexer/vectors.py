@@ -20,8 +20,8 @@ from clew.indexer.writer import Writer
 
 PUBLISH_SECONDS = 60.0  # of embedding between two publications: what an interrupted run loses at most
 SLICE = 512  # chunks embedded at a time
-LOOKUP_ROWS = 65_536
-_NO_ADDRESSES = np.empty(0, dtype=np.uint64)
+LOOKUP_ROWS = 16_384  # vectors found again at a time
+WAITING_BYTES = 32 << 20  # of vectors that are not written yet; a static model gives that many in seconds
 
 
 def fill_vectors(
@@ -51,34 +51,41 @@ def _publish(writer: Writer, *, done: bool) -> Snapshot:
     )
 
 
-def _words(digests: pa.ChunkedArray) -> NDArray[np.uint64]:
-    """The first 8 of the 16 bytes of each digest."""
-    flat = np.frombuffer(b"".join(digests.to_pylist()), dtype=np.uint64)
-    return flat[::2]
+def _digests(column: pa.ChunkedArray) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Content hashes as two numbers each."""
+    array = column.combine_chunks()
+    if not len(array):
+        return np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint64)
+    words = np.frombuffer(array.buffers()[1], dtype=np.uint64).reshape(-1, 2)[array.offset : array.offset + len(array)]
+    return words[:, 0], words[:, 1]
 
 
 def _refill(writer: Writer, missing: pa.Table, sources: list[Table]) -> int:
-    """Vectors of equal content, from the tables they are in."""
+    """Vectors of equal content, from the tables they are in. Memory: some numbers a chunk, and the vectors of a block."""
     table = writer.tables["chunks"]
-    wanted = np.unique(_words(missing["content_hash"]))
-    found: dict[bytes, Any] = {}
-    for source in sources:
-        index = source.read_with_addresses(["content_hash"], "vector IS NOT NULL")
-        hits = (
-            index["_rowaddr"].to_numpy()[np.isin(_words(index["content_hash"]), wanted)]
-            if index.num_rows
-            else _NO_ADDRESSES
-        )
-        for start in range(0, len(hits), LOOKUP_ROWS):
-            rows = source.take_addresses(hits[start : start + LOOKUP_ROWS], ["content_hash", "vector"])
-            found |= dict(zip(rows["content_hash"].to_pylist(), _matrix(rows["vector"]), strict=True))
-    mask = np.array([digest in found for digest in missing["content_hash"].to_pylist()], dtype=bool)
-    if not mask.any():
-        return 0
-    rows = missing.filter(pa.array(mask))
-    vectors = np.stack([found[digest] for digest in rows["content_hash"].to_pylist()])
-    _commit(table, rows["_rowaddr"].to_numpy(), vectors)
-    return int(mask.sum())
+    first, second = _digests(missing["content_hash"])
+    wanted, rows, of_row = np.unique(first, return_index=True, return_inverse=True)
+    checked = second[rows]
+    home = np.full(len(wanted), -1, dtype=np.int8)  # which source has a vector
+    place = np.zeros(len(wanted), dtype=np.uint64)  # and where
+    for number, source in enumerate(sources):
+        for batch in source.batches(["content_hash"], "vector IS NOT NULL"):
+            one, two = _digests(pa.chunked_array([batch["content_hash"]]))
+            at = np.searchsorted(wanted, one).clip(0, len(wanted) - 1)
+            hits = np.flatnonzero((wanted[at] == one) & (checked[at] == two))
+            home[at[hits]] = number
+            place[at[hits]] = batch["_rowaddr"].to_numpy()[hits]
+    rows = np.flatnonzero((home[of_row] >= 0) & (checked[of_row] == second))
+    addresses = missing["_rowaddr"].to_numpy()[rows]
+    for start in range(0, len(rows), LOOKUP_ROWS):
+        contents = of_row[rows[start : start + LOOKUP_ROWS]]
+        vectors = np.empty((len(contents), table.schema.field("vector").type.list_size), dtype=np.float32)
+        for number, source in enumerate(sources):
+            mask = home[contents] == number
+            if mask.any():
+                vectors[mask] = _matrix(source.take_addresses(place[contents[mask]], ["vector"])["vector"])
+        _commit(table, addresses[start : start + LOOKUP_ROWS], vectors)
+    return len(rows)
 
 
 def _embed(writer: Writer, embedder: Embedder, missing: pa.Table, progress: Progress, meter: Meter) -> None:
@@ -109,7 +116,8 @@ def _embed(writer: Writer, embedder: Embedder, missing: pa.Table, progress: Prog
         waiting.append((np.concatenate(owners), vectors[repeated]))
         progress.advance(len(contents))
         is_last = start + SLICE >= len(order)
-        if is_last or time.monotonic() - since >= PUBLISH_SECONDS:
+        held = sum(matrix.nbytes for _, matrix in waiting)
+        if is_last or held >= WAITING_BYTES or time.monotonic() - since >= PUBLISH_SECONDS:
             with meter.part("commit"):
                 _commit(table, np.concatenate([one for one, _ in waiting]), np.concatenate([two for _, two in waiting]))
                 faults.reach("vectors.after-commit")
@@ -150,6 +158,7 @@ class VectorStore:
         keys = index["chunk_key"].to_numpy()
         document = (index["file_key"].to_numpy() << 32) | index["record_number"].to_numpy().astype(np.int64)
         order = np.lexsort((keys, document))
+        self.dimension: int = table.schema.field("vector").type.list_size
         self._keys, self._document = keys[order], document[order]
         self._addresses = index["_rowaddr"].to_numpy()[order]
         self._by_key = np.argsort(self._keys, kind="stable")
@@ -161,7 +170,7 @@ class VectorStore:
         low, high = (int(np.searchsorted(self._document, wanted, side=side)) for side in ("left", "right"))
         start, end, matrix = self._block
         if not start <= low <= high <= end:
-            start, end = low, min(len(self._keys), max(high, low + LOOKUP_ROWS // 4))
+            start, end = low, min(len(self._keys), max(high, low + LOOKUP_ROWS))
             matrix = self._read(self._addresses[start:end])
             self._block = (start, end, matrix)
         return self._keys[low:high], matrix[low - start : high - start]
