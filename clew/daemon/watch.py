@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -21,10 +21,10 @@ from clew.connectors.events.hints import EventSource
 from clew.connectors.events.queue import CoalescingQueue, Flight
 from clew.daemon.schedule import Schedule
 from clew.errors import ClewError, ServiceError
-from clew.indexer.equipment import KeptEquipment
+from clew.indexer.equipment import Equipment, KeptEquipment
 from clew.indexer.progress import Progress, Silence
 from clew.indexer.report import report_of
-from clew.indexer.run import RunOptions, run_index
+from clew.indexer.run import RunOptions, RunOutcome, run_index
 from clew_client.types import ChunkCounts, FileCounts, LinkCounts
 
 Cause = Literal["start", "events", "schedule"]
@@ -59,6 +59,14 @@ class WatchOptions:
     longest_burst: float = 2.0  # seconds after which a burst that goes on is indexed all the same
     most_paths: int = 10_000  # of one commit
     grace: float = 10.0  # seconds that a look may go on after the wish to stop
+
+
+class Runner(Protocol):
+    """What carries a look out: `run_index`, or something that waits for its turn before it, or runs it elsewhere."""
+
+    def __call__(self, root: str, options: RunOptions, progress: Progress, equipment: Equipment) -> RunOutcome:
+        """Bring the index up to date."""
+        ...
 
 
 class _StoppedError(Exception):
@@ -112,8 +120,11 @@ class Watch:
         schedule: Schedule | None = None,
         progress: Progress | None = None,
         chance: random.Random | None = None,
+        runner: Runner = run_index,
+        equipment: KeptEquipment | None = None,
     ) -> None:
         self._root = root
+        self._runner = runner
         self._source = source
         self._options = options
         self._emit = emit
@@ -124,7 +135,7 @@ class Watch:
         self._chance = chance or random.Random()
         self._snapshot: int | None = None
         self._failures = 0
-        self._equipment = KeptEquipment()
+        self._equipment = equipment or KeptEquipment()
         self.queue = CoalescingQueue()
 
     def run(self) -> None:
@@ -212,7 +223,7 @@ class Watch:
         paths = None if everything or flight is None else flight.paths
         try:
             options = replace(self._options.run, paths=paths)
-            outcome = run_index(self._root, options, self._progress, self._equipment)
+            outcome = self._runner(self._root, options, self._progress, self._equipment)
         except BaseException as error:
             if flight is not None:
                 self.queue.abort(flight)
