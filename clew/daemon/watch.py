@@ -64,7 +64,7 @@ class WatchOptions:
 class Runner(Protocol):
     """What carries a look out: `run_index`, or something that waits for its turn before it, or runs it elsewhere."""
 
-    def __call__(self, root: str, options: RunOptions, progress: Progress, equipment: Equipment) -> RunOutcome:
+    def __call__(self, root: str, options: RunOptions, progress: Progress, equipment: Equipment, /) -> RunOutcome:
         """Bring the index up to date."""
         ...
 
