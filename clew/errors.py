@@ -48,6 +48,10 @@ class NoIndexError(RequestError):
     """There is no index at this place; build one with `clew index`."""
 
 
+class NoGraphError(RequestError):
+    """The index has no graph; build one with `clew graph build`."""
+
+
 class NoSuchDocumentError(RequestError):
     """The index holds no document of this name."""
 
@@ -75,6 +79,26 @@ class WhereError(RequestError):
 
 class UnsignedRequestError(RequestError):
     """The request carries no valid signature or secret; nothing of it was kept."""
+
+
+class NoSuchCollectionError(RequestError):
+    """The service has no collection of this name, or none that this key may see."""
+
+
+class NoSuchKeyError(RequestError):
+    """There is no key of this id."""
+
+
+class InvalidKeyError(RequestError):
+    """The request carries no valid key: none, an unknown, an expired or a revoked one."""
+
+
+class AccessDeniedError(RequestError):
+    """The key is valid, and does not allow this."""
+
+
+class InvalidCursorError(RequestError):
+    """The cursor is not one of this service, or belongs to another question."""
 
 
 class MassDeleteError(RequestError):
@@ -149,6 +173,22 @@ class WriterBusyError(ServiceError):
 
 class FencedWriterError(ServiceError):
     """Another writer took this index over; what this one had not published is dropped."""
+
+
+class CollectionNotReadyError(ServiceError):
+    """The collection serves no snapshot yet."""
+
+
+class OverloadedError(ServiceError):
+    """More is being asked at once, or by this key, than is allowed; try again later."""
+
+    def __init__(self, message: str | None = None, *, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after  # seconds
+
+
+class RequestTimeError(ServiceError):
+    """The request took longer than is allowed, and was stopped."""
 
 
 class EmbedderServiceError(ServiceError):

@@ -279,9 +279,12 @@ class _Sweep:
             _, generation, *rest = name.split("/")
             if generation in dropped.generations - named.generations or not rest or not self._is_old(stored):
                 continue
-            # Of a living generation only what is known to be named by snapshots; all of one that no snapshot is of.
+            # Of a living generation only what is known to be named by snapshots, and the tables of a graph whose first
+            # build was killed; all of one that no snapshot is of.
             if generation in named.generations and rest[0] not in ("lexical", "edges"):
-                continue
+                table = rest[1].removesuffix(".lance") if rest[0] == "tables" and len(rest) > 1 else None
+                if table is None or any((generation, table) in one.versions for one in (named, dropped)):
+                    continue
             if name not in named.objects and name not in dropped.objects:
                 names.append(name)
         names += [stored.name for stored in self._store.list("probes/") if self._is_old(stored)]

@@ -18,6 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.errors import DamagedIndexError, StorageError
+from clew.indexer.graph.schemas import graph_schemas
 from clew.indexer.schemas import DOCUMENTS, FILES, LINKS, chunks_schema
 from clew.indexer.snapshots import TableRef
 
@@ -32,7 +33,12 @@ _ATTEMPTS = 5
 
 
 def table_schemas(dimension: int | None) -> dict[str, pa.Schema]:
-    """Schemas of all tables of a generation, by name."""
+    """Schemas of all tables that a generation may have, by name."""
+    return {**base_schemas(dimension), **graph_schemas(dimension)}
+
+
+def base_schemas(dimension: int | None) -> dict[str, pa.Schema]:
+    """Schemas of the tables that every generation has; the graph's are added when one is built (`Writer.add_tables`)."""
     return {"files": FILES, "documents": DOCUMENTS, "chunks": chunks_schema(dimension), "links": LINKS}
 
 
@@ -279,10 +285,26 @@ def open_tables(
     refs: Mapping[str, TableRef],
     storage_options: Mapping[str, str],
 ) -> dict[str, Table]:
-    """The tables of a snapshot, each pinned at its version. Nothing is opened before it is read."""
+    """The tables that a snapshot names, each pinned at its version. Nothing is opened before it is read."""
     return {
         name: Table(
             name=name, uri=uris[name], schema=schema, version=refs[name].version, storage_options=storage_options
         )
         for name, schema in schemas.items()
+        if name in refs
     }
+
+
+def create_or_empty(name: str, uri: str, schema: pa.Schema, storage_options: Mapping[str, str]) -> Table:
+    """An empty table of this schema, which no snapshot names yet, whatever a writer that was killed left in its place."""
+    import lance
+
+    options = dict(storage_options) or None
+    empty = schema.empty_table()
+    try:
+        made: Any = lance.write_dataset(empty, uri, schema=schema, mode="create", storage_options=options)
+    except OSError as error:
+        if "already exists" not in str(error).lower():
+            raise StorageError(f"Creating table {name} at {uri}: {error}; try again.") from error
+        made = lance.write_dataset(empty, uri, schema=schema, mode="overwrite", storage_options=options)
+    return Table(name=name, uri=uri, schema=schema, version=made.version, storage_options=storage_options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clew.errors import DamagedIndexError, FencedWriterError
@@ -10,7 +11,7 @@ from clew.indexer import faults
 from clew.indexer.epochs import WriterLease
 from clew.indexer.place import Place
 from clew.indexer.snapshots import Generation, Snapshot, TableRef, new_id, write_generation
-from clew.indexer.tables import Table, create_tables, table_schemas
+from clew.indexer.tables import Table, base_schemas, create_or_empty, create_tables, table_schemas
 
 FENCE_ATTEMPTS = 5
 
@@ -85,7 +86,7 @@ class Writer:
         """Begin a new generation. Its first snapshot is not published before there is something in it."""
         write_generation(place.store, generation)
         faults.reach("create.after-generation")
-        schemas = table_schemas(generation.dimension)
+        schemas = base_schemas(generation.dimension)
         create_tables(place.table_uris(generation.id, generation.dimension), schemas, place.lance_options)
         faults.reach("create.after-tables")
         empty = Snapshot(
@@ -101,6 +102,17 @@ class Writer:
         writer = cls(place, lease, generation, empty)
         writer.is_new = True
         return writer
+
+    def add_tables(self, names: Sequence[str]) -> None:
+        """Create those of these tables that the generation does not have yet, empty; the next snapshot names them."""
+        schemas = table_schemas(self.generation.dimension)
+        uris = self.place.table_uris(self.generation.id, self.generation.dimension)
+        for name in names:
+            if name not in self.tables:
+                self._lease.check()
+                table = create_or_empty(name, uris[name], schemas[name], self.place.lance_options)
+                table.guard = self._lease.check
+                self.tables[name] = table
 
     def publish(self, **changes: object) -> Snapshot:
         """Publish the tables as they stand now, with changes of the snapshot's other fields."""
