@@ -12,7 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field
 PathName = Literal["dense", "bm25", "tfidf", "attributes"]
 PATHS: tuple[PathName, ...] = ("dense", "bm25", "tfidf", "attributes")
 Normalization = Literal["minmax", "minmax-observed", "l2", "zscore", "none"]
+NORMALIZATIONS: tuple[Normalization, ...] = ("minmax", "minmax-observed", "l2", "zscore", "none")
 Combination = Literal["sum", "max", "mean", "rrf"]
+COMBINATIONS: tuple[Combination, ...] = ("sum", "max", "mean", "rrf")
 Direction = Literal["out", "in", "both"]
 
 
@@ -55,6 +57,21 @@ class SearchRequest(BaseModel):
     as_of: str | None = None
     timeout: float | None = Field(None, gt=0, description="Seconds; a path that takes longer is named in `degraded`.")
     explain: bool = False
+
+
+class ContextRequest(SearchRequest):
+    """A question whose passages are to be handed to a model."""
+
+    k: int = Field(50, ge=1, le=1000, description="At most this many hits go into the passages.")
+    max_tokens: int = Field(ge=1, le=100_000_000, description="Budget: tokens of all passages together.")
+    tokenizer: str = Field(
+        "minilm",
+        pattern=r"^(minilm|wordllama|chars/[1-9][0-9]?|tiktoken:[A-Za-z0-9_.-]{1,40})$",
+        description="What counts the tokens.",
+    )
+    overhead: int = Field(
+        0, ge=0, le=10_000, description="Tokens to leave free for what you write around each passage."
+    )
 
 
 class SourceScore(_Result):
@@ -289,18 +306,49 @@ class Passage(_Result):
     record: str | None = None
     char_start: int
     char_end: int
-    text: str
+    text: str  # exactly the document's normalised text from char_start to char_end
     tokens: int
-    role: Literal["seed", "support"] = "seed"
+    role: Literal["seed", "support"] = "seed"  # found by the question itself, or through a link
+    title: str | None = None
+    heading: str | None = None
+    location: Location | None = None
+    url: str | None = None
+    rank: int | None = None  # of its best hit in the search, from 1; null in a whole collection
+    chunk_keys: tuple[int, ...] = ()  # the chunks that it is made of
+    trail: tuple[TrailStep, ...] = ()  # of a support: the links that led to it
 
 
 class ContextResult(_Result):
-    """What `context` gives."""
+    """What `context` gives: passages in the order of reading, together within the budget, nothing twice."""
 
     passages: tuple[Passage, ...] = ()
-    tokens: int = 0
-    parent_window_tokens: int = 0
-    whole_collection: bool = False
+    tokens: int = 0  # of all passages together
+    parent_window_tokens: int = 0  # what the files around the same hits would cost, each cut to 1,024 tokens
+    whole_collection: bool = False  # all that may be seen fits the budget, and is here
+    query: str = ""
+    snapshot: int = 0
+    max_tokens: int = 0
+    tokenizer: str = "minilm"
+    took_ms: float = 0.0
+    degraded: dict[str, str] = Field(default_factory=dict)
+
+    def render(self) -> str:
+        """The passages as one text, each under its number and source: `[1] ops/keys.md › Rotation`."""
+        return "\n\n".join(
+            f"[{number}] {passage.path}"
+            + (f" [{passage.record}]" if passage.record is not None else "")
+            + (f" › {passage.heading}" if passage.heading else "")
+            + f"\n{passage.text}"
+            for number, passage in enumerate(self.passages, 1)
+        )
+
+    def to_arrow(self) -> Any:
+        """The passages as a pyarrow Table."""
+        return _to_arrow(self.passages)
+
+    def to_pandas(self) -> Any:
+        """The passages as a pandas DataFrame."""
+        return self.to_arrow().to_pandas()
 
 
 class Status(_Result):
@@ -359,6 +407,17 @@ class DemoReport(_Result):
     searches: tuple[DemoSearch, ...] = ()
 
 
+class Comparison(_Result):
+    """How much better one setting is than another on the same questions; `p`: of as much by chance (randomisation test)."""
+
+    of: str
+    over: str
+    difference: float
+    low: float  # 95 % paired bootstrap interval
+    high: float
+    p: float
+
+
 class EvaluationReport(BaseModel):
     """What `eval` measured. Metrics are means over questions; by document, best passage counts, linear gain."""
 
@@ -374,6 +433,13 @@ class EvaluationReport(BaseModel):
     by_path: dict[str, dict[str, float]] = Field(default_factory=dict)  # one path alone, without expansion
     without_expansion: dict[str, float] = Field(default_factory=dict)
     ci95: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    by_fusion: dict[str, dict[str, float]] = Field(default_factory=dict)  # "sum minmax", …, "rrf"; without expansion
+    intervals: dict[str, dict[str, tuple[float, float]]] = Field(default_factory=dict)  # ci95 of every setting
+    comparisons: dict[str, dict[str, Comparison]] = Field(
+        default_factory=dict,
+        description="`expansion`: all over without; `fusion`: fused over the best path; by metric.",
+    )
+    clusters: int | None = None  # how many groups of questions the intervals resample; None: each question by itself
     per_query: dict[str, dict[str, float]] = Field(default_factory=dict)
 
     def metrics(self) -> dict[str, float]:
