@@ -21,7 +21,8 @@ from pathlib import Path
 from clew.indexer.extract.document import Document, Source
 from clew.indexer.extract.registry import extract
 from clew.indexer.links import resolve
-from clew.indexer.paths import PathIndex, declared_urls
+from clew.indexer.path_index import PathIndex
+from clew.indexer.paths import declared_urls
 from clew.indexer.site import learn_site
 
 SETS = "docs-kubernetes docs-cpp docs-mdn docs-rust-book docs-owasp-cheatsheets docs-react-pt docs-react-ru"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from clew.indexer.paths import PathIndex, closest, encode_path
+from clew.indexer.path_index import PathIndex, closest
+from clew.indexer.paths import encode_path
 
 
 class ChangedPaths:

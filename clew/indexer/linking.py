@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from clew.indexer.extract.document import LinkKind
 from clew.indexer.intake import READ_LINKS
 from clew.indexer.links import canonical_fragment, probe_hash, resolve
-from clew.indexer.paths import PathIndex, waiting_keys
+from clew.indexer.paths import Paths, waiting_keys
 from clew.indexer.schemas import LINKS
 from clew.indexer.settings import SiteSettings
 
@@ -146,21 +146,30 @@ class Passages:
         return None
 
 
+class KeyedPaths(Paths, Protocol):
+    """Paths, each with the key of its file."""
+
+    def id_of(self, path: str) -> int | None:
+        """The file key of this very path."""
+        ...
+
+
 class Linker:
     """Resolves written links against everything that is indexed.
 
-    `passages` gives the passages of some files at least: those that the links of one call of `resolve` lead to.
+    `path_of` gives the path of a file's key, `passages` gives the passages of some files at least: those that the links of one call of `resolve` lead to.
     """
 
     def __init__(
         self,
-        files: pa.Table,
+        paths: KeyedPaths,
+        path_of: Callable[[int], str],
         documents: pa.Table,
         passages: Callable[[NDArray[np.int64]], Passages],
         site: SiteSettings,
     ) -> None:
-        self._paths = PathIndex(files["path"], files["urls"], files["file_key"].to_numpy())
-        self._path_of_key = _path_by_key(files)
+        self._paths = paths
+        self._path_of_key = path_of
         self._records = RecordIds(documents, self._path_of_key, self._key_of)
         self._passages = passages
         self._site = site
@@ -251,7 +260,8 @@ def _anchor_digest(name: str, file_key: int) -> int:
     return xxhash.xxh3_64_intdigest(name.encode("utf-8", "surrogatepass"), seed=file_key)
 
 
-def _path_by_key(files: pa.Table) -> Callable[[int], str]:
+def path_by_key(files: pa.Table) -> Callable[[int], str]:
+    """What gives the path of a file's key, from the table of files."""
     keys = files["file_key"].to_numpy()
     order = np.argsort(keys)
     ordered = keys[order]

@@ -16,10 +16,19 @@ from clew.indexer import faults
 from clew.indexer.batch import statistics
 from clew.indexer.edges import edges_of, write_edges
 from clew.indexer.intake import READ_LINKS
-from clew.indexer.linking import CHUNK_COLUMNS, DOCUMENT_COLUMNS, FILE_COLUMNS, Linker, Passages, waiting_for
-from clew.indexer.paths import PathIndex
+from clew.indexer.linking import (
+    CHUNK_COLUMNS,
+    DOCUMENT_COLUMNS,
+    FILE_COLUMNS,
+    KeyedPaths,
+    Linker,
+    Passages,
+    path_by_key,
+    waiting_for,
+)
+from clew.indexer.path_index import PathIndex
 from clew.indexer.progress import Progress
-from clew.indexer.schemas import LINKS
+from clew.indexer.schemas import KEY_BITS, LINKS
 from clew.indexer.site import learn_site
 from clew.indexer.snapshots import EdgeRef, Snapshot
 from clew.indexer.tables import Table, TableChange
@@ -47,17 +56,23 @@ def resolve_links(
     `arrivals` (of files that came, went or were renamed). `everything`: all links, as in a first build.
     """
     table = writer.tables["links"]
-    files = writer.tables["files"].read(FILE_COLUMNS)
+    files = writer.tables["files"]
     snapshot = writer.snapshot
     site = snapshot.site
-    if everything and not site.roots and not site.base_urls:
-        learnt = learn_site(
-            _site_evidence(table, files), PathIndex(files["path"], files["urls"], files["file_key"].to_numpy())
-        )
-        site = site.model_copy(update={"roots": learnt.roots, "base_urls": site.base_urls or learnt.base_urls})
-    linker = Linker(
-        files, writer.tables["documents"].read(DOCUMENT_COLUMNS), _passages(writer.tables["chunks"], everything), site
-    )
+    kept = writer.kept_paths
+    paths: KeyedPaths
+    path_of: Callable[[int], str]
+    if kept is not None and not everything and kept.at(files):
+        paths, path_of = kept.paths, kept.path_of
+    else:
+        read = files.read(FILE_COLUMNS)
+        paths = index = PathIndex(read["path"], read["urls"], read["file_key"].to_numpy())
+        path_of = path_by_key(read)
+        if everything and not site.roots and not site.base_urls:
+            learnt = learn_site(_site_evidence(table, read), index)
+            site = site.model_copy(update={"roots": learnt.roots, "base_urls": site.base_urls or learnt.base_urls})
+    documents = writer.tables["documents"].read_where(DOCUMENT_COLUMNS, "record IS NOT NULL")
+    linker = Linker(paths, path_of, documents, _passages(writer.tables["chunks"], everything), site)
     addresses, sources = _affected(table, touched_files, arrivals, everything)
     progress.begin("Resolving links", len(addresses), "links")
     fragments: list[Any] = []
@@ -108,6 +123,15 @@ def _affected(
     table: Table, touched: NDArray[np.int64], arrivals: NDArray[np.uint64], everything: bool
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """(addresses of the links that are to be resolved, keys of the files they stand in)."""
+    if table.kept is not None and not everything:
+        parts = [
+            table.kept.addresses(table, column, keys)
+            for column, keys in (("source_file", touched), ("target_file", touched), ("probed", arrivals))
+        ]
+        found = [part for part in parts if part is not None]
+        if len(found) == len(parts):
+            addressed = np.unique(np.concatenate(found))
+            return addressed, np.unique(table.take_addresses(addressed, ["source_file"])["source_file"].to_numpy())
     addresses: list[NDArray[np.uint64]] = [np.empty(0, dtype=np.uint64)]
     sources: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
     for batch in table.batches(["source_file"] if everything else ["source_file", "target_file", "probed"]):
@@ -129,10 +153,12 @@ def renew_edges(writer: Writer, sources: NDArray[np.int64] | None) -> tuple[Edge
     total = writer.tables["links"].rows
     if sources is not None and not len(sources):
         return present
-    if sources is not None and present:
+    if sources is not None:
         links = writer.tables["links"].read_keys("source_file", sources, columns)
         if len(present) <= MOST_DELTAS and links.num_rows <= DELTA_SHARE * total:
-            return (*present, write_edges(store, generation, edges_of(links), sources))
+            edges = edges_of(links)
+            # Where there is no edge yet, and none comes, there is nothing to be said of these files.
+            return (*present, write_edges(store, generation, edges, sources)) if present or edges.num_rows else ()
     links = writer.tables["links"].read(columns)
     edges = edges_of(links)
     return (write_edges(store, generation, edges, None),) if edges.num_rows else ()
@@ -147,7 +173,7 @@ def weigh_links(writer: Writer, embedder: Any, mode: str, progress: Progress) ->
     """
     table = writer.tables["links"]
     snapshot = writer.snapshot
-    rows = table.read_with_addresses(
+    rows = table.read_where(
         ["source_file", "source_chunk", "target_file", "target_record", "target_chunk", "fragment_found"],
         "target_chunk IS NOT NULL AND source_chunk IS NOT NULL AND weight IS NULL",
     )  # fmt: skip
@@ -167,7 +193,11 @@ def _weigh(writer: Writer, embedder: Any, mode: str, rows: pa.Table, progress: P
     from clew.indexer.vectors import VectorStore
 
     table = writer.tables["links"]
-    vectors = VectorStore(writer.tables["chunks"])
+    files = None
+    if table.kept is not None:
+        sources = rows["source_chunk"].to_numpy() >> KEY_BITS
+        files = np.union1d(rows["target_file"].to_numpy(), sources).astype(np.int64)
+    vectors = VectorStore(writer.tables["chunks"], files)
     contexts = _context_vectors(table, rows, embedder, vectors, mode, progress)
     target_chunk = rows["target_chunk"].to_numpy().copy()
     weights = np.full(len(target_chunk), np.nan, dtype=np.float32)

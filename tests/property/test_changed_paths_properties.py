@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.indexer.changed_paths import ChangedPaths
-from clew.indexer.paths import PathIndex, page_key
+from clew.indexer.path_index import PathIndex
+from clew.indexer.paths import page_key
 
 PATH = st.builds(
     lambda folders, name: "/".join([*folders, name]),

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from clew.indexer.extract.document import LinkKind
 from clew.indexer.fragments import canonical_fragment
 from clew.indexer.links import resolve
-from clew.indexer.paths import PathIndex, waiting_keys
+from clew.indexer.path_index import PathIndex
+from clew.indexer.paths import waiting_keys
 from clew.indexer.settings import SiteRoot, SiteSettings
 
 SEGMENT = st.one_of(

@@ -9,7 +9,8 @@ import pytest
 
 from clew.indexer.extract.document import LinkKind
 from clew.indexer.links import Resolution, canonical_fragment, resolve
-from clew.indexer.paths import PathIndex, waiting_keys
+from clew.indexer.path_index import PathIndex
+from clew.indexer.paths import waiting_keys
 from clew.indexer.settings import SiteRoot, SiteSettings
 
 PATHS = [

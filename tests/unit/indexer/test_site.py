@@ -7,7 +7,7 @@ import random
 
 from clew.indexer.extract.document import LinkKind
 from clew.indexer.links import resolve
-from clew.indexer.paths import PathIndex
+from clew.indexer.path_index import PathIndex
 from clew.indexer.settings import SiteRoot, SiteSettings
 from clew.indexer.site import learn_base_urls, learn_roots, learn_site
 
