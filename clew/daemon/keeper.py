@@ -7,6 +7,7 @@ after a pause that grows, while what is published goes on being served and the o
 from __future__ import annotations
 
 import logging
+import os
 import random
 import threading
 import time
@@ -15,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from clew.connectors.events.hints import Hint
+from clew.connectors.events.hints import Delivery, EventSource, Hint
 from clew.connectors.events.inbox import EVERYTHING, Inbox, Joined
 from clew.daemon.budget import Budget
 from clew.daemon.configuration import CollectionEntry, Configured
@@ -87,6 +88,43 @@ class _Messages(Silence):
         self._pass_on(message)
 
 
+class _RootReplacedError(Exception):
+    """Another folder lies where the root was (mounted anew, restored, swapped): the system tells of the old one only."""
+
+
+class _Presence:
+    """A source that notices when the folder it tells of is there no more, which no event says. Satisfies `EventSource`."""
+
+    def __init__(self, source: EventSource, root: Root) -> None:
+        self._source = source
+        self._root = root
+        self._seen = self._identity() if root.kind == "file" and not root.is_record_file else None
+        self.tally = source.tally
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            status = os.stat(self._root.path)
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino
+
+    def receive(self, wait: float) -> Sequence[Delivery]:
+        if self._seen is not None and (now := self._identity()) != self._seen:
+            if now is None:
+                self._root.require()
+            raise _RootReplacedError
+        return self._source.receive(wait)
+
+    def acknowledge(self, handles: Sequence[str]) -> None:
+        self._source.acknowledge(handles)
+
+    def hand_back(self, handles: Sequence[str]) -> None:
+        self._source.hand_back(handles)
+
+    def close(self) -> None:
+        self._source.close()
+
+
 class Keeper:
     """Keeps one collection up to date, from `start` until `stop`."""
 
@@ -151,6 +189,8 @@ class Keeper:
         while not self._stop.is_set():
             try:
                 self._keep()
+            except _RootReplacedError:
+                _log.warning("%s: another folder lies at the root's place; looking at everything.", self.name)
             except ClewError as error:
                 self._fail(str(error))
             except Exception as error:  # noqa: BLE001 - one collection never stops the others
@@ -207,7 +247,7 @@ class Keeper:
         )
         self._watch = Watch(
             root_text,
-            joined,
+            _Presence(joined, root),
             WatchOptions(run=run, grace=self._configured.config.limits.grace),
             self._emit,
             stop=self._stop,

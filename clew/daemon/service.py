@@ -101,7 +101,7 @@ class Service:
 
     def states(self) -> list[KeeperState]:
         """How each collection stands, by name."""
-        return [self._keepers[name].state for name in sorted(self._keepers)]
+        return sorted((keeper.state for keeper in list(self._keepers.values())), key=lambda state: state.name)
 
     @staticmethod
     def _signals() -> tuple[signal.Signals, ...]:
