@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +11,10 @@ from clew.cli.inspecting import opened
 from clew.cli.options import AsJson, AsOf, IndexPlace, Root, SnapshotNumber, StorageOptions
 from clew.cli.output import print_json, print_text, progress
 from clew.cli.searching import _names, _weights
+from clew.errors import OptionError
+
+if TYPE_CHECKING:
+    from clew_client.types import EvaluationReport
 
 
 def register(app: typer.Typer) -> None:
@@ -23,7 +28,12 @@ def evaluate(
     root: Root,
     queries: Annotated[str, typer.Option("--queries", metavar="F", help="JSON lines with _id and text.")],
     qrels: Annotated[str, typer.Option("--qrels", metavar="F", help="Tab-separated: query-id, corpus-id, score.")],
-    k: Annotated[int, typer.Option("-k", "--k", help="Ignored: 100 distinct documents are always fetched.")] = 10,
+    k: Annotated[
+        int,
+        typer.Option(
+            "-k", "--k", help="Of the search whose latency is measured; 100 distinct documents are always fetched."
+        ),
+    ] = 10,
     where: Annotated[str | None, typer.Option("--where", metavar="W", help="A filter.")] = None,
     paths: Annotated[
         str | None, typer.Option("--paths", metavar="LIST", help="Of dense,bm25,tfidf,attributes.")
@@ -38,6 +48,24 @@ def evaluate(
     fanout: Annotated[int | None, typer.Option("--fanout", help="As in search.")] = None,
     min_similarity: Annotated[float | None, typer.Option("--min-similarity", metavar="X", help="As in search.")] = None,
     intent: Annotated[str | None, typer.Option("--intent", metavar="on|off", help="As in search.")] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            metavar="NAME",
+            help="Resample groups of questions for the intervals: those with the same value in this field of the questions "
+            "file, or `documents`, those answered by the same document.",
+        ),
+    ] = None,
+    per_question: Annotated[
+        str | None,
+        typer.Option(
+            "--per-question", metavar="FILE", help="Write every question with its measures and ranks (JSON lines)."
+        ),
+    ] = None,
+    plot: Annotated[
+        str | None, typer.Option("--plot", metavar="FILE.svg", help="Draw nDCG@10 of every setting with its interval.")
+    ] = None,
     minimum: Annotated[
         list[str] | None,
         typer.Option("--min", metavar="METRIC=X", help="Exit with 1 below, as in ndcg@10=0.7; repeatable."),
@@ -50,6 +78,7 @@ def evaluate(
 ) -> int:
     """Evaluate the search on judged questions (BEIR's files), each path alone and all together."""
     options: dict[str, Any] = {
+        "k": k,
         "where": where,
         "paths": _names(paths),
         "weights": _weights(weights),
@@ -61,13 +90,23 @@ def evaluate(
         "min_similarity": min_similarity,
         "intent": intent,
     }
-    from clew.query.evaluation import below_minimum, minimums
+    from clew.query.evaluation import answer_all, below_minimum, minimums, read_judged
 
     floors = minimums(minimum or [])
+    if plot and not plot.endswith(".svg"):
+        raise OptionError(f"--plot {plot}: the picture is an SVG; give the file a name that ends in .svg.")
     index = opened(root, place, storage_option, snapshot, as_of)
-    report = index.evaluate(
-        queries, qrels, progress=progress(), **{name: value for name, value in options.items() if value is not None}
-    )
+    given = {name: value for name, value in options.items() if value is not None}
+    found = answer_all(index, read_judged(queries, qrels), cluster=cluster, progress=progress(), **given)
+    report = found.report()
+    if per_question:
+        import orjson
+
+        _write(per_question, b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in found.rows()))
+    if plot:
+        from clew.query.charts import of_report
+
+        _write(plot, of_report(report, f"{root}: {report.queries} questions").encode())
     missed = below_minimum(report, floors)
     if as_json:
         print_json(report)
@@ -78,13 +117,29 @@ def evaluate(
     return 1 if missed else 0
 
 
-def _print(report: Any) -> None:
+def _write(name: str, data: bytes) -> None:
+    try:
+        Path(name).write_bytes(data)
+    except OSError as error:
+        raise OptionError(f"Writing {name}: {error.strerror}.") from error
+
+
+def _print(report: EvaluationReport) -> None:
     rows = {"all paths": report.metrics(), "without expansion": report.without_expansion}
     rows |= {f"{name} alone": metrics for name, metrics in report.by_path.items()}
+    rows |= {f"fused by {name}": metrics for name, metrics in report.by_fusion.items()}
     names = list(report.metrics())
-    print_text(f"{report.queries} questions" + " " * 12 + "".join(f"{name:>12}" for name in names))
+    print_text(f"{f'{report.queries} questions':<26}" + "".join(f"{name:>12}" for name in names))
     for label, metrics in rows.items():
         if metrics:
-            print_text(f"{label:<24}" + "".join(f"{metrics[name]:>12.4f}" for name in names))
+            print_text(f"{label:<26}" + "".join(f"{metrics[name]:>12.4f}" for name in names))
     low, high = report.ci95["ndcg@10"]
-    print_text(f"ndcg@10 within {low:.4f}–{high:.4f} (95 %, bootstrap over questions); latency {report.latency_ms} ms")
+    over = "questions" if report.clusters is None else f"{report.clusters} groups of questions"
+    print_text(f"ndcg@10 within {low:.4f}–{high:.4f} (95 %, bootstrap over {over})")
+    for compared in report.comparisons.values():
+        for metric in ("ndcg@10", "recall@100"):
+            one = compared[metric]
+            print_text(
+                f"{metric}: {one.of} over {one.over} {one.difference:+.4f} ({one.low:+.4f} to {one.high:+.4f}, p = {one.p:.4f})"
+            )
+    print_text("latency " + ", ".join(f"{name} {value:.1f} ms" for name, value in report.latency_ms.items()))

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clew.errors import DamagedIndexError
-from clew.query.candidates import Mask
+from clew.query.candidates import Mask, Ordinals
 
 Rows = NDArray[np.int32]
 
@@ -93,6 +93,13 @@ class Catalog:
     def chunk_mask(self, documents: Mask) -> Mask:
         """A mask over documents as a mask over chunk ordinals."""
         return documents[self.document_of]
+
+    def documents_of(self, ordinals: Ordinals, count: int) -> list[str]:
+        """Ids of the first `count` distinct documents of these chunks, in order: a record's id, else the file's path."""
+        rows = np.array(list(dict.fromkeys(self.document_of[ordinals].tolist()))[:count], dtype=np.int64)
+        records = self.documents["record"].take(pa.array(rows)).to_pylist()
+        paths = self.files["path"].take(pa.array(self.file_row[rows])).to_pylist()
+        return [path if record is None else record for path, record in zip(paths, records, strict=True)]
 
     def below(self, prefixes: Sequence[str]) -> Mask:
         """Documents whose path begins with one of the prefixes, as written: `ops/` is the folder, `ops` more than it."""

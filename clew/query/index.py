@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -141,13 +141,28 @@ class Index:
 
     def answer(self, request: SearchRequest, prefixes: tuple[str, ...] | None = None) -> SearchResult:
         """Answer a whole request; `prefixes` limits everything to paths that begin so."""
+        return self._ready().search(request, prefixes)
+
+    def _ready(self) -> Searcher:
         with self._lock:
             if self._searcher is None:
                 from clew.query.search import Searcher
 
                 self._searcher = Searcher(self._pinned, self._open_embedder, self._root)
-            searcher = self._searcher
-        return searcher.search(request, prefixes)
+            return self._searcher
+
+    def ranked_documents(
+        self, request: SearchRequest, variants: Sequence[Mapping[str, Any]] = ({},), *, count: int = 100
+    ) -> list[list[str]]:
+        """Ids of the best `count` distinct documents (a record's id, else the path), for the request and for variants of
+        its fusion and expansion: see `Searcher.rankings`. A document counts with its best passage."""
+        depth = request.k
+        while True:
+            rankings = self._ready().rankings(request.model_copy(update={"k": depth}), variants)
+            found = [self._pinned.catalog.documents_of(ordinals, count) for ordinals in rankings]
+            if all(len(ids) >= count or len(one) < depth for ids, one in zip(found, rankings, strict=True)):
+                return found
+            depth *= 2
 
     # --- what the index holds ------------------------------------------------------------------
 

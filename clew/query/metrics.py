@@ -63,20 +63,3 @@ def percentiles(milliseconds: Sequence[float]) -> dict[str, float]:
         return {"p50": 0.0, "p95": 0.0, "p99": 0.0}
     p50, p95, p99 = np.percentile(np.asarray(milliseconds, dtype=np.float64), [50, 95, 99])
     return {"p50": float(p50), "p95": float(p95), "p99": float(p99)}
-
-
-def confidence_interval(values: Sequence[float], *, samples: int = 2000, seed: int = 0) -> tuple[float, float]:
-    """95 % percentile bootstrap interval of the mean (Efron 1979), resampling questions. (0, 0) of nothing.
-
-    For the gain of one setting over another, give the differences by question: that is the paired interval.
-    """
-    data = np.asarray(values, dtype=np.float64)
-    if not len(data):
-        return 0.0, 0.0
-    rng = np.random.default_rng(seed)
-    means = np.empty(samples)
-    for start in range(0, samples, 200):  # bounded memory: 200 resamples at a time
-        count = min(200, samples - start)
-        means[start : start + count] = data[rng.integers(0, len(data), (count, len(data)))].mean(axis=1)
-    low, high = np.percentile(means, [2.5, 97.5])
-    return float(low), float(high)

@@ -184,6 +184,30 @@ class Searcher:
             hits=tuple(hits),
         )
 
+    def rankings(
+        self,
+        request: SearchRequest,
+        variants: Sequence[Mapping[str, Any]] = ({},),
+        prefixes: Sequence[str] | None = None,
+    ) -> list[Ordinals]:
+        """Chunks alone, best first, without the cost of hits: of the request, and of variants of how it is fused.
+
+        A variant replaces fields of the request that matter after the paths have answered (`combine`, `normalize`,
+        `expand`), so that all of them cost one round of the paths. Each list holds all candidates, and at least
+        `offset + k` chunks where there are as many; it begins as the hits of `search` do.
+        """
+        asked = self._prepare(request, prefixes)
+        weights, _ = self._weights(request)
+        answered = self._answer(asked, weights, request.over_fetch)
+        found: list[Ordinals] = []
+        for changes in variants:
+            one = replace(asked, request=request.model_copy(update=dict(changes)))
+            fused = replace(answered, deeper=[], _position=None)
+            if answered.lists and not changes.keys().isdisjoint(("combine", "normalize")):
+                self._fuse(one, fused)
+            found.append(self._ranking(one, fused, self._expand(one, fused), weights)[0])
+        return found
+
     def _prepare(self, request: SearchRequest, prefixes: Sequence[str] | None) -> _Asked:
         if not request.text.strip():
             raise OptionError(
@@ -274,7 +298,7 @@ class Searcher:
         answered.lists = {
             name: PathResult(
                 candidates=result.candidates,
-                exact=self._paths[name].scores(asked, everyone),
+                exact=self._paths[name].scores(asked, everyone) if result.exact is None else result.exact,
                 # A chance match of one folder's name must not count as much as a whole file name.
                 maximum=self._attributes().maximum(asked.request.text) if name == "attributes" else None,
             )

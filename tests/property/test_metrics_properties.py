@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.query.metrics import confidence_interval, measure, ndcg
+from clew.query.bootstrap import confidence_interval
+from clew.query.metrics import measure, ndcg
 
 documents = st.lists(st.sampled_from("abcdefghijkl"), max_size=12, unique=True)
 grades = st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from([0.0, 1.0, 2.0, 3.0]), max_size=8)
