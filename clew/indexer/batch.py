@@ -26,7 +26,7 @@ from clew.indexer.intake import FACTS, LEXICAL_COLUMNS, READ_LINKS, UNCHANGED, F
 from clew.indexer.lexical.segment import build_segments
 from clew.indexer.schemas import DOCUMENTS, EDGES, FILES, LINKS
 from clew.indexer.snapshots import EdgeRef, SegmentRef, Snapshot
-from clew.indexer.tables import TableChange
+from clew.indexer.tables import TableChange, tally_of
 from clew.indexer.writer import Writer
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class Batch:
         # From here on each table goes as soon as it is written: the texts are not there twice while a segment is built.
         chunks, links, given, reused = self._old_chunks.reuse(chunks, links, given)
         self.counts.reused += int(reused.sum())
-        for language, count in _tally(chunks["analysis"]).items():
+        for language, count in tally_of(chunks["analysis"]).items():
             spilled.languages[language] = spilled.languages.get(language, 0) + count
         spilled.chunks += chunks.num_rows
         spilled.documents += documents.num_rows
@@ -303,7 +303,7 @@ class Batch:
         faults.reach("commit.after-links")
         files = writer.tables["files"]
         known = np.array([key for key in facts["file_key"].to_pylist() if key in self._known], np.int64)
-        old_rows = _addresses(writer, "files", "file_key", known)
+        old_rows = files.addresses_of("file_key", known)
         files.commit(TableChange(delete=old_rows, append=files.write(rows)))
         faults.reach("commit.after-files")
         edges: tuple[EdgeRef, ...] = snapshot.edges
@@ -330,7 +330,7 @@ class Batch:
 
     def _remove(self, files: Any) -> dict[str, Any]:
         columns = {"documents": "file_key", "chunks": "file_key", "links": "source_file"}
-        return {name: _addresses(self._writer, name, column, files) for name, column in columns.items()}
+        return {name: self._writer.tables[name].addresses_of(column, files) for name, column in columns.items()}
 
     def _file_rows(self, facts: pa.Table) -> tuple[pa.Table, Any]:
         """Rows of the files table, and the keys of files whose former content is replaced."""
@@ -454,14 +454,6 @@ def _with_keys(table: pa.Table, column: str, renamed: Mapping[int, int]) -> pa.T
     return table.set_column(index, table.schema.field(index), values)
 
 
-def _addresses(writer: Writer, table: str, column: str, keys: Any) -> Any:
-    """Addresses of the rows whose key is one of `keys`."""
-    if not len(keys):
-        return np.empty(0, dtype=np.uint64)
-    index = writer.tables[table].read_with_addresses([column])
-    return index["_rowaddr"].to_numpy()[np.isin(index[column].to_numpy(), keys)]
-
-
 def _unresolved(links: pa.Table) -> pa.Table:
     """Links as they were read: every one dangles until it is resolved."""
     count = links.num_rows
@@ -471,11 +463,6 @@ def _unresolved(links: pa.Table) -> pa.Table:
         for one in LINKS
     ]
     return pa.table(arrays, schema=LINKS)
-
-
-def _tally(column: pa.ChunkedArray) -> dict[str, int]:
-    counts = pc.value_counts(column.combine_chunks().fill_null(""))
-    return {item["values"].as_py(): item["counts"].as_py() for item in counts}
 
 
 def path_columns(path: str) -> dict[str, Any]:
@@ -495,11 +482,11 @@ def statistics(writer: Writer, base: Snapshot, added_languages: Mapping[str, int
         languages[language] = languages.get(language, 0) + count
     vectors = 0
     if writer.generation.dimension is not None:
-        vectors = tables["chunks"].dataset.count_rows("vector IS NOT NULL")
+        vectors = tables["chunks"].count("vector IS NOT NULL")
     return base.statistics.model_copy(
         update={
-            "files": _tally(tables["files"].read(["state"])["state"]),
-            "links": _tally(tables["links"].read(["state"])["state"]),
+            "files": tables["files"].tally("state"),
+            "links": tables["links"].tally("state"),
             "documents": tables["documents"].rows,
             "chunks": tables["chunks"].rows,
             "vectors": vectors,

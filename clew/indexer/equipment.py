@@ -2,7 +2,7 @@
 
 A run that indexes one small file spends most of its time on getting ready: one file added to 200, with the model minilm,
 took 2.0 to 4.2 s on two busy cores, of which 1.4 to 3.3 s were a process that imports every parser. With these kept it took
-0.4 to 0.9 s. Whoever runs again and again keeps them.
+0.4 to 0.9 s. Whoever runs again and again keeps them, and what is known of the tables (`clew.indexer.kept`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from clew.connectors.objects import ObjectStore
 from clew.indexer.embedders.protocol import Embedder
 from clew.indexer.embedders.registry import open_embedder
 from clew.indexer.intake import FileGroup, Intake
+from clew.indexer.kept import KeptFragments
+from clew.indexer.kept_paths import KeptPaths
 from clew.indexer.sandbox import Sandbox
+from clew.indexer.writer import Writer
 
 #: A process that read so many groups is replaced: parsers written in C lose memory.
 _USES = 1_000
@@ -34,6 +37,11 @@ class Equipment:
         store.probe_conditional_put()
 
     @contextmanager
+    def remembering(self, writer: Writer) -> Iterator[None]:
+        """Inside, a run over some paths may use what an earlier one learnt of the tables."""
+        yield
+
+    @contextmanager
     def sandbox(self, intake: Intake, processes: int) -> Iterator[Sandbox[FileGroup, Any]]:
         """Processes that read files."""
         with _sandbox(intake, processes) as sandbox:
@@ -49,6 +57,7 @@ class KeptEquipment(Equipment):
         self._sandbox: Sandbox[FileGroup, Any] | None = None
         self._made_for: object = None
         self._uses = 0
+        self._fragments, self._paths = KeptFragments(), KeptPaths()
 
     def embedder(self, name: str) -> Embedder | None:
         """See Equipment."""
@@ -61,6 +70,13 @@ class KeptEquipment(Equipment):
         if store.place not in self._probed:
             store.probe_conditional_put()
             self._probed.add(store.place)
+
+    @contextmanager
+    def remembering(self, writer: Writer) -> Iterator[None]:
+        """See Equipment."""
+        writer.remember(self._fragments, self._paths)
+        yield
+        self._fragments.retain(writer.tables.values())
 
     @contextmanager
     def sandbox(self, intake: Intake, processes: int) -> Iterator[Sandbox[FileGroup, Any]]:

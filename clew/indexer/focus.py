@@ -1,8 +1,8 @@
 """The part of a collection that a run looks at when it was told where something happened.
 
 A run over everything compares a listing with the files table. A run over some paths compares what storage says of these
-paths with their rows; all later steps are the same. What it costs follows the number of paths, and one pass over
-the paths column of the table.
+paths with their rows; all later steps are the same. What it costs follows the number of paths; and, where
+nothing is kept of the table (`clew.indexer.kept`), one pass over its paths column.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from clew.connectors.entry import Entry
 from clew.connectors.location import Root, checked_path
@@ -18,6 +20,7 @@ from clew.connectors.lookup import is_plain_folder, list_below, look_at
 from clew.connectors.patterns import IGNORE_FILE, MARKED_FOLDERS, Selection
 from clew.errors import OptionError
 from clew.indexer.changes import KNOWN_COLUMNS, file_text
+from clew.indexer.kept import path_digest
 from clew.indexer.tables import Table
 
 _IN_ONE_FILTER = 500  # paths; a filter of many thousand costs more than a second pass
@@ -53,10 +56,18 @@ class Focus:
     def known(self, files: Table) -> pa.Table:
         """The rows of the files table that lie where this run looks, with the columns that a comparison reads."""
         texts = [file_text(path)[0] for path in self.paths]
-        found = [
-            files.read(KNOWN_COLUMNS, f"path IN ({', '.join(map(_literal, texts[start : start + _IN_ONE_FILTER]))})")
-            for start in range(0, len(texts), _IN_ONE_FILTER)
-        ]
+        hashes = np.array([path_digest(text) for text in texts], dtype=np.uint64)
+        addresses = files.kept.addresses(files, "path", hashes) if files.kept is not None else None
+        if addresses is not None:
+            rows = files.take_addresses(addresses, KNOWN_COLUMNS)
+            found = [rows.filter(pc.is_in(rows["path"], pa.array(texts, pa.string())))]
+        else:
+            found = [
+                files.read(
+                    KNOWN_COLUMNS, f"path IN ({', '.join(map(_literal, texts[start : start + _IN_ONE_FILTER]))})"
+                )
+                for start in range(0, len(texts), _IN_ONE_FILTER)
+            ]
         found += [
             files.read(KNOWN_COLUMNS, f"starts_with(path, {_literal(file_text(folder)[0] + '/')})")
             for folder in self.folders

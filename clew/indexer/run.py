@@ -197,8 +197,17 @@ class IndexRun:
 
     def run(self) -> RunOutcome:
         """All of it, in order."""
+        if self._options.paths is None or self._writer.is_new:
+            return self._run()
+        with self._equipment.remembering(self._writer):
+            if self._before is not None:
+                self._before.kept = self._writer.tables["chunks"].kept
+            return self._run()
+
+    def _run(self) -> RunOutcome:
         writer, began = self._writer, self._writer.snapshot.number
-        # Nothing is known of what an interrupted run had touched, so its links are all resolved again.
+        # Nothing is known of what an interrupted run had touched, so its links are all resolved again. Where there is no edge,
+        # a site may still have to be learnt; a run over some paths leaves that to the next one over everything.
         everything = writer.snapshot.pending.links or not writer.tables["files"].rows
         changes = self._compare()
         before: list[Removed | Renamed | Changed] = [*changes.removed, *changes.renamed, *changes.changed]
@@ -211,7 +220,7 @@ class IndexRun:
                     writer,
                     touched_files=np.array(touched, dtype=np.int64),
                     arrivals=np.unique(arrivals),
-                    everything=everything or not writer.snapshot.edges,
+                    everything=everything or (self._options.paths is None and not writer.snapshot.edges),
                     progress=self._progress,
                 )
         if writer.generation.dimension is not None:
@@ -277,8 +286,7 @@ class IndexRun:
         with self._meter.part("commit"):
             for name, column in (("documents", "file_key"), ("chunks", "file_key"), ("links", "source_file")):
                 if len(removed):
-                    index = writer.tables[name].read_with_addresses([column])
-                    dead = index["_rowaddr"].to_numpy()[np.isin(index[column].to_numpy(), removed)]
+                    dead = writer.tables[name].addresses_of(column, removed)
                     self._totals["deleted"] += len(dead) if name == "chunks" else 0
                     writer.tables[name].commit(TableChange(delete=dead))
                 faults.reach(f"forget.after-{name}")
@@ -410,7 +418,7 @@ class IndexRun:
 
     def _stale_files(self) -> int:
         """Files that could not be read again and are searched in an older version."""
-        return int(self._writer.tables["files"].dataset.count_rows("state = 'indexed' AND attempts > 0"))
+        return int(self._writer.tables["files"].count("state = 'indexed' AND attempts > 0"))
 
     def _outcome(self, changes: Changes) -> RunOutcome:
         snapshot = self._writer.snapshot

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clew.errors import DamagedIndexError, StorageError
@@ -25,6 +26,8 @@ from clew.indexer.snapshots import TableRef
 if TYPE_CHECKING:
     import lance
     from lance.fragment import FragmentMetadata
+
+    from clew.indexer.kept import KeptFragments
 
 TAG = "clew"
 ROWS_PER_FILE = 1 << 20
@@ -78,6 +81,7 @@ class Table:
     version: int
     storage_options: Mapping[str, str] = field(default_factory=dict)
     guard: Callable[[], None] = _nobody_else  # raises when another writer took over; asked before anything is undone
+    kept: KeptFragments | None = None  # what an earlier run learnt of the fragments; None: everything is read
     _dataset: Any = None
 
     @property
@@ -141,14 +145,65 @@ class Table:
     def read_keys(self, column: str, keys: NDArray[np.int64], columns: list[str]) -> pa.Table:
         """Rows whose `column` is one of `keys`; any number of keys. `_rowaddr` comes along.
 
-        The key column is scanned alone (8 bytes a row) and the rows are taken by address, as SQL filters of many
-        thousand values cost more than the scan.
+        The rows are taken by address, as SQL filters of many thousand values cost more than a scan of the key column.
         """
-        index = self.read_with_addresses([column])
-        mask = np.isin(index[column].to_numpy(), keys)
-        addresses = index["_rowaddr"].to_numpy()[mask]
+        addresses = self.addresses_of(column, keys)
         rows = self.take_addresses(addresses, columns)
         return rows.append_column("_rowaddr", pa.array(addresses, pa.uint64()))
+
+    def addresses_of(self, column: str, keys: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Addresses of the rows whose `column` is one of `keys`, in stored order.
+
+        From what is kept of the fragments; otherwise the column is scanned (8 bytes a row).
+        """
+        if not len(keys):
+            return np.empty(0, dtype=np.uint64)
+        found = self.kept.addresses(self, column, keys) if self.kept is not None else None
+        if found is None:
+            index = self.read_with_addresses([column])
+            found = index["_rowaddr"].to_numpy()[np.isin(index[column].to_numpy(), keys)]
+        return found
+
+    def addresses_where(self, where: str) -> NDArray[np.uint64]:
+        """Addresses of the rows for which an expression holds, in stored order."""
+        if self.kept is None:
+            found: NDArray[np.uint64] = self.read_with_addresses([], where)["_rowaddr"].to_numpy()
+            return found
+        parts = self.kept.tally(
+            self,
+            f"where {where}",
+            lambda one: (
+                one.handle.scanner(columns=[], filter=where, with_row_address=True).to_table()["_rowaddr"].to_numpy()
+            ),
+        )
+        return np.concatenate([np.empty(0, dtype=np.uint64), *(addresses for _, addresses in parts)])
+
+    def read_where(self, columns: list[str], where: str) -> pa.Table:
+        """Rows for which an expression holds, with `_rowaddr`, in stored order."""
+        if self.kept is None:
+            return self.read_with_addresses(columns, where)
+        addresses = self.addresses_where(where)
+        return self.take_addresses(addresses, columns).append_column("_rowaddr", pa.array(addresses, pa.uint64()))
+
+    def count(self, where: str) -> int:
+        """How many rows there are for which an expression holds."""
+        if self.kept is None:
+            with self.reading():
+                return int(self.dataset.count_rows(where))
+        counts = self.kept.tally(self, f"count {where}", lambda one: one.handle.count_rows(where))
+        return sum(count for _, count in counts)
+
+    def tally(self, column: str) -> dict[str, int]:
+        """How many rows have each value of a column of texts ('' where there is none)."""
+        if self.kept is None:
+            return tally_of(self.read([column])[column])
+        total: dict[str, int] = {}
+        for _, counts in self.kept.tally(
+            self, f"tally {column}", lambda one: tally_of(one.handle.to_table(columns=[column])[column])
+        ):
+            for value, count in counts.items():
+                total[value] = total.get(value, 0) + count
+        return total
 
     def take_addresses(self, addresses: NDArray[np.uint64], columns: list[str]) -> pa.Table:
         """Rows at these addresses, in their order."""
@@ -252,6 +307,12 @@ class Table:
             tags.update(TAG, self.version)
         else:
             tags.create(TAG, self.version)
+
+
+def tally_of(column: pa.ChunkedArray) -> dict[str, int]:
+    """How often each text stands in a column; nulls count as ''."""
+    counts = pc.value_counts(column.combine_chunks().fill_null(""))
+    return {item["values"].as_py(): item["counts"].as_py() for item in counts}
 
 
 def _by_fragment(addresses: NDArray[np.uint64] | None) -> Iterator[tuple[int, list[int]]]:

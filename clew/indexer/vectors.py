@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -32,12 +33,12 @@ def fill_vectors(
     `before` is the chunks table as the run found it: a text that moved to another file keeps its vector.
     """
     table = writer.tables["chunks"]
-    missing = table.read_with_addresses(["content_hash"], "vector IS NULL")
+    missing = table.read_where(["content_hash"], "vector IS NULL")
     reused = 0
     if missing.num_rows:
         reused = _refill(writer, missing, [source for source in (before, table) if source is not None])
         faults.reach("vectors.after-refill")
-        missing = table.read_with_addresses(["content_hash"], "vector IS NULL") if reused else missing
+        missing = table.read_where(["content_hash"], "vector IS NULL") if reused else missing
     if embedder is not None and missing.num_rows:
         _embed(writer, embedder, missing, progress, meter)
     with meter.part("commit"):
@@ -69,7 +70,7 @@ def _refill(writer: Writer, missing: pa.Table, sources: list[Table]) -> int:
     home = np.full(len(wanted), -1, dtype=np.int8)  # which source has a vector
     place = np.zeros(len(wanted), dtype=np.uint64)  # and where
     for number, source in enumerate(sources):
-        for batch in source.batches(["content_hash"], "vector IS NOT NULL"):
+        for batch in _with_vectors(source, wanted):
             one, two = _digests(pa.chunked_array([batch["content_hash"]]))
             at = np.searchsorted(wanted, one).clip(0, len(wanted) - 1)
             hits = np.flatnonzero((wanted[at] == one) & (checked[at] == two))
@@ -86,6 +87,17 @@ def _refill(writer: Writer, missing: pa.Table, sources: list[Table]) -> int:
                 vectors[mask] = _matrix(source.take_addresses(place[contents[mask]], ["vector"])["vector"])
         _commit(table, addresses[start : start + LOOKUP_ROWS], vectors)
     return len(rows)
+
+
+def _with_vectors(source: Table, contents: NDArray[np.uint64]) -> Iterator[pa.RecordBatch]:
+    """content_hash and _rowaddr of passages with a vector: of these contents (first words) at least."""
+    kept = source.kept.addresses(source, "content_hash", contents) if source.kept is not None else None
+    if kept is None:
+        yield from source.batches(["content_hash"], "vector IS NOT NULL")
+        return
+    kept = np.setdiff1d(kept, source.addresses_where("vector IS NULL"))
+    rows = source.take_addresses(kept, ["content_hash"])
+    yield from rows.append_column("_rowaddr", pa.array(kept, pa.uint64())).combine_chunks().to_batches()
 
 
 def _embed(writer: Writer, embedder: Embedder, missing: pa.Table, progress: Progress, meter: Meter) -> None:
@@ -152,9 +164,16 @@ def _matrix(column: pa.ChunkedArray) -> NDArray[np.float32]:
 class VectorStore:
     """Vectors of chunks by key, read from the table a document at a time."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, files: NDArray[np.int64] | None = None) -> None:
+        """`files`: the keys of those that will be asked for; None: any."""
         self._table = table
-        index = table.read_with_addresses(["chunk_key", "file_key", "record_number"], "vector IS NOT NULL")
+        columns = ["chunk_key", "file_key", "record_number"]
+        if files is None:
+            index = table.read_with_addresses(columns, "vector IS NOT NULL")
+        else:
+            index = table.read_keys("file_key", files, columns)
+            without = table.addresses_where("vector IS NULL")
+            index = index.filter(pa.array(~np.isin(index["_rowaddr"].to_numpy(), without)))
         keys = index["chunk_key"].to_numpy()
         document = (index["file_key"].to_numpy() << 32) | index["record_number"].to_numpy().astype(np.int64)
         order = np.lexsort((keys, document))

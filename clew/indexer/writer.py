@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from clew.errors import DamagedIndexError, FencedWriterError
 from clew.indexer import faults
 from clew.indexer.epochs import WriterLease
+from clew.indexer.kept import KeptFragments
+from clew.indexer.kept_paths import KeptPaths
 from clew.indexer.place import Place
 from clew.indexer.snapshots import Generation, Snapshot, TableRef, new_id, write_generation
 from clew.indexer.tables import Table, base_schemas, create_or_empty, create_tables, table_schemas
@@ -37,6 +39,13 @@ class Writer:
             table.guard = lease.check
         self._lease = lease
         self.is_new = False
+        self.kept_paths: KeptPaths | None = None
+
+    def remember(self, fragments: KeptFragments, paths: KeptPaths) -> None:
+        """Use, and go on with, what an earlier run of this process learnt of the tables."""
+        self.kept_paths = paths
+        for table in self.tables.values():
+            table.kept = fragments
 
     @classmethod
     def resume(cls, place: Place, lease: WriterLease, snapshot: Snapshot) -> Writer:
