@@ -63,9 +63,10 @@ class Bm25Path:
         query = self._query(question)
         if query is None or k <= 0 or not len(self._universe) or not self._searcher.num_docs:
             return Candidates.empty()  # a limit of 0 would panic
-        if allowed is None:
+        if allowed is None and self._searcher.num_docs <= 2 * len(self._universe):
             return self._over_fetched(query, k, None, len(self._universe), self._searcher.num_docs)
-        return self._filtered(query, k, allowed)
+        # A part of a collection stands in segments of the whole: its chunks are sought as a filter's are.
+        return self._filtered(query, k, np.ones(len(self._universe), dtype=np.bool_) if allowed is None else allowed)
 
     def scores(self, question: AnalyzedQuestion, ordinals: Ordinals) -> Scores:
         """The exact score of given chunks, as `search` would give it; 0 where nothing matches. (n,) float64."""
@@ -81,7 +82,7 @@ class Bm25Path:
         ordinals = np.flatnonzero(allowed)
         if not len(ordinals):
             return Candidates.empty()
-        hits = k * len(self._universe) / len(ordinals)  # to be fetched for k allowed ones, were they spread evenly
+        hits = k * self._searcher.num_docs / len(ordinals)  # to be fetched for k allowed ones, were they spread evenly
         if _HIT_COST * hits < _CHEAP:
             return self._over_fetched(query, k, allowed, len(ordinals), self._searcher.num_docs)
         ranges = _cover(ordinals)

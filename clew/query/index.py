@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,11 @@ from clew.connectors.location import Root
 from clew.errors import EmbedderMismatchError, NoIndexError, OptionError
 from clew.indexer.embedders.protocol import Embedder
 from clew.indexer.place import Place
+from clew.indexer.snapshots import Snapshot
 from clew.query.inspection import Inspector
 from clew.query.pinned import PinnedIndex
+from clew.query.restriction import Restriction
+from clew_client.service import ChunkAnswer
 from clew_client.types import (
     CheckReport,
     ErrorRow,
@@ -30,6 +34,8 @@ from clew_client.types import (
 if TYPE_CHECKING:
     from clew.query.search import Searcher
 
+#: Restricted parts of a snapshot that stay in memory. One holds its files' catalog, and arrays over the lexical segments.
+PARTS_KEPT = 16
 _EXPAND = ("hops", "fanout", "seeds", "min_similarity", "direction", "budget")
 
 
@@ -45,6 +51,8 @@ class Index:
         self._given = embedder
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None
+        self._whole: Index | None = None  # of a restricted part, what it is a part of
+        self._parts: OrderedDict[Restriction, Index] = OrderedDict()
         self._pin(pinned)
 
     @classmethod
@@ -104,8 +112,79 @@ class Index:
             self._pin(PinnedIndex(self._place, newest, self._place.generation(newest)))
         return self.snapshot
 
+    def newer(self) -> Index | None:
+        """The newest snapshot opened beside this one, which stays as it is; None where this is the newest.
+
+        What a service moves to while requests to this one are still running.
+        """
+        newest = self._place.snapshots.require()
+        return None if newest.id == self._pinned.snapshot.id else self._beside(newest)
+
+    def at(self, *, snapshot: int | None = None, as_of: str | None = None) -> Index:
+        """Another snapshot of the same index, by number or time, opened beside this one."""
+        if snapshot is not None and as_of is not None:
+            raise OptionError("Give a snapshot's number or a time, not both.")
+        log = self._place.snapshots
+        return self._beside(log.require(snapshot) if as_of is None else log.at(as_of))
+
+    def _beside(self, snapshot: Snapshot) -> Index:
+        generation = self._place.generation(snapshot)
+        other = Index(self._root, self._place, PinnedIndex(self._place, snapshot, generation), self._given)
+        if generation.fingerprint == self._pinned.generation.fingerprint:
+            other._embedder = self._embedder  # a model in memory serves any number of snapshots
+        return other
+
+    def kept_snapshots(self) -> list[int]:
+        """Numbers of the snapshots that are still there, rising."""
+        return self._place.snapshots.numbers()
+
+    @property
+    def published_ns(self) -> int:
+        """When the pinned snapshot was published: nanoseconds since 1970, UTC, by the writer's clock."""
+        return self._pinned.snapshot.published_ns
+
+    def restricted(self, restriction: Restriction | None) -> Index:
+        """The part of this snapshot that a restriction allows, as an index of its own; this one where there is none.
+
+        Everything it gives is what an index of the allowed files alone would give (see `clew.query.restricted`). The parts
+        that were used last stay in memory. It is closed with this index, not by itself.
+        """
+        if restriction is None:
+            return self
+        from clew.query.restricted import RestrictedIndex
+
+        with self._lock:
+            part = self._parts.get(restriction)
+            if part is None:
+                pinned = RestrictedIndex(self._pinned, restriction)
+                part = self._parts[restriction] = Index(self._root, self._place, pinned, self._given)
+                part._whole = self
+            self._parts.move_to_end(restriction)
+            while len(self._parts) > PARTS_KEPT:
+                self._parts.popitem(last=False)  # whoever searches it holds it, and its threads end with it
+        return part
+
+    @property
+    def restrictions(self) -> list[Restriction]:
+        """Those whose parts are in memory, the one used last at the end."""
+        with self._lock:
+            return list(self._parts)
+
+    def warm(self) -> None:
+        """Load what searches need, so that the first one does not wait for it."""
+        if not len(self._pinned.universe):
+            return
+        self.answer(SearchRequest(text="warm", k=1))
+        if self._pinned.snapshot.edges:
+            self._pinned.graph  # noqa: B018 - loaded now
+
     def close(self) -> None:
         """End the threads that searches use."""
+        with self._lock:
+            parts = list(self._parts.values())
+            self._parts.clear()
+        for part in parts:
+            part.close()
         if self._searcher is not None:
             self._searcher.close()
 
@@ -118,6 +197,8 @@ class Index:
         self.close()
 
     def _open_embedder(self) -> Embedder | None:
+        if self._whole is not None:
+            return self._whole._open_embedder()
         with self._lock:
             generation = self._pinned.generation
             if self._embedder is None and generation.fingerprint is not None:
@@ -139,9 +220,9 @@ class Index:
         """Search on four paths at once. `options` are the fields of SearchRequest and of ExpandOptions (`hops=0`)."""
         return self.answer(search_request(text, **options))
 
-    def answer(self, request: SearchRequest, prefixes: tuple[str, ...] | None = None) -> SearchResult:
-        """Answer a whole request; `prefixes` limits everything to paths that begin so."""
-        return self._ready().search(request, prefixes)
+    def answer(self, request: SearchRequest) -> SearchResult:
+        """Answer a whole request."""
+        return self._ready().search(request)
 
     def _ready(self) -> Searcher:
         with self._lock:
@@ -167,22 +248,26 @@ class Index:
     # --- what the index holds ------------------------------------------------------------------
 
     def links(
-        self, *, path: str | None = None, direction: str | None = None, state: str | None = None
+        self, *, path: str | None = None, direction: str | None = None, state: str | None = None, skip: int = 0
     ) -> Iterator[LinkRow]:
-        """Written links, by source; `direction` is `out`, `in` or None for both, of `path`."""
-        return self._inspector.links(path, direction=direction, state=state)
+        """Written links, by source, without the first `skip`; `direction` is `out`, `in` or None for both, of `path`."""
+        return self._inspector.links(path, direction=direction, state=state, skip=skip)
 
-    def files(self, where: str | None = None) -> Iterator[FileRow]:
-        """Files by path."""
-        return self._inspector.files(where)
+    def files(self, where: str | None = None, *, skip: int = 0) -> Iterator[FileRow]:
+        """Files by path, without the first `skip`."""
+        return self._inspector.files(where, skip=skip)
+
+    def chunk(self, chunk_key: int) -> ChunkAnswer:
+        """A chunk by the key that a hit told, with its document. NoSuchDocumentError where there is none."""
+        return self._inspector.chunk(chunk_key, self._root)
 
     def show(self, path: str, record: str | None = None) -> ShownFile:
         """All that the index holds of one document."""
         return self._inspector.show(path, record)
 
-    def errors(self) -> Iterator[ErrorRow]:
-        """The ledger."""
-        return self._inspector.errors()
+    def errors(self, *, skip: int = 0) -> Iterator[ErrorRow]:
+        """The ledger, without the first `skip`."""
+        return self._inspector.errors(skip=skip)
 
     def status(self) -> Status:
         """How the index is."""

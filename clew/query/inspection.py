@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from urllib.parse import quote
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from clew.connectors.location import Root
 from clew.errors import NoSuchDocumentError, OptionError
@@ -18,6 +20,7 @@ from clew.indexer.batch import NEVER_NS
 from clew.indexer.chunking import join_spans
 from clew.query import where
 from clew.query.pinned import PinnedIndex
+from clew_client.service import ChunkAnswer
 from clew_client.types import (
     ChunkRow,
     ErrorRow,
@@ -33,7 +36,7 @@ LINK_COLUMNS = [
     "link_key", "source_file", "source_record", "target_file", "target_record", "href", "anchor", "fragment", "kind",
     "state", "weight",
 ]  # fmt: skip
-BLOCK_ROWS = 50_000
+FIRST_ROWS, BLOCK_ROWS = 1_000, 50_000
 
 
 def moment(nanoseconds: int | None) -> str | None:
@@ -84,20 +87,22 @@ class Inspector:
 
     # --- files ---------------------------------------------------------------------------------
 
-    def files(self, expression: str | None = None) -> Iterator[FileRow]:
-        """Files, by path; of a record file those of whose rows at least one matches."""
+    def files(self, expression: str | None = None, *, skip: int = 0) -> Iterator[FileRow]:
+        """Files, by path, without the first `skip`; of a record file those of whose rows at least one matches."""
         catalog = self._pinned.catalog
         mask = np.ones(len(catalog), dtype=bool)
         if expression:
             mask = where.parse(expression).mask(catalog, time.time_ns())
         rows, first = np.unique(catalog.file_row[mask], return_index=True)
         document = np.flatnonzero(mask)[first]
-        files = catalog.files.take(pa.array(rows))
-        documents = catalog.documents.take(pa.array(document)).select(["title", "language", "meta"])
-        order = pc.sort_indices(files["path"]).to_numpy()
-        for start in range(0, len(order), BLOCK_ROWS):
-            block = pa.array(order[start : start + BLOCK_ROWS])
-            for file, extra in zip(files.take(block).to_pylist(), documents.take(block).to_pylist(), strict=True):
+        ranks = self._pinned.path_ranks(catalog.files["file_key"].to_numpy()[rows])
+        order = np.argsort(ranks, kind="stable")[skip:]
+        documents = catalog.documents.select(["title", "language", "meta"])
+        for rows_of_block in _blocks(len(order)):
+            block = order[rows_of_block]
+            files = catalog.files.take(pa.array(rows[block])).to_pylist()
+            extras = documents.take(pa.array(document[block])).to_pylist()
+            for file, extra in zip(files, extras, strict=True):
                 single = file["records"] <= 1
                 yield FileRow(
                     path=file["path"],
@@ -116,11 +121,11 @@ class Inspector:
                     meta=meta_of(extra["meta"]) if single else {},
                 )
 
-    def errors(self) -> Iterator[ErrorRow]:
-        """The ledger: files that could not be read (or hold nothing to be indexed), by path."""
+    def errors(self, *, skip: int = 0) -> Iterator[ErrorRow]:
+        """The ledger: files that could not be read (or hold nothing to be indexed), by path, without the first `skip`."""
         files = self._pinned.files
-        files = files.filter(pc.is_valid(files["reason"])).sort_by("path")
-        for row in files.to_pylist():
+        files = files.filter(pc.is_valid(files["reason"])).sort_by("path").slice(skip)
+        for row in itertools.chain.from_iterable(batch.to_pylist() for batch in files.to_batches(BLOCK_ROWS)):
             yield ErrorRow(
                 path=row["path"],
                 stage=row["stage"],
@@ -144,33 +149,50 @@ class Inspector:
     # --- links ---------------------------------------------------------------------------------
 
     def links(
-        self, path: str | None = None, *, direction: str | None = None, state: str | None = None
+        self, path: str | None = None, *, direction: str | None = None, state: str | None = None, skip: int = 0
     ) -> Iterator[LinkRow]:
-        """Written links, by source and place. `direction`: `out` or `in`, of `path`; both where None."""
-        conditions = []
-        if state is not None:
-            if state not in ("resolved", "dangling", "external"):
-                raise OptionError(f"--state {state}: a link is resolved, dangling or external.")
-            conditions.append(f"state = '{state}'")
+        """Written links, by source and place, without the first `skip`. `direction`: `out` or `in`, of `path`; both where
+        None."""
+        if state is not None and state not in STATES:
+            raise OptionError(f"--state {state}: a link is resolved, dangling or external.")
+        if direction is not None and direction not in ("out", "in"):
+            raise OptionError(f"A link leads out of a file or in to it; {direction!r} is neither.")
+        condition = None
         if path is not None:
             key = self._file(path)["file_key"]
             ends = {"out": f"source_file = {key}", "in": f"target_file = {key}"}
-            conditions.append(ends[direction] if direction else f"({ends['out']} OR {ends['in']})")
-        yield from self._link_rows(" AND ".join(conditions) or None)
+            condition = ends[direction] if direction else f"({ends['out']} OR {ends['in']})"
+        elif direction is not None:
+            raise OptionError("A direction belongs to a file: give its path.")
+        yield from self._link_rows(condition, state, skip)
 
-    def _link_rows(self, condition: str | None) -> Iterator[LinkRow]:
+    def _link_addresses(self, condition: str | None, state: str | None) -> NDArray[np.uint64]:
+        """Addresses of the links of this snapshot's files, by source and place."""
         pinned = self._pinned
-        index = pinned.tables["links"].read_with_addresses(["link_key", "source_file"], condition)
-        ranks = pinned.path_ranks(index["source_file"].to_numpy()) if index.num_rows else np.empty(0, dtype=np.int64)
-        order = np.lexsort((index["link_key"].to_numpy(), ranks))
-        addresses = index["_rowaddr"].to_numpy()[order]
+        index = pinned.tables["links"].read_with_addresses(
+            ["link_key", "source_file", "target_file", "state"], condition
+        )
+        source = index["source_file"].to_numpy()
+        keep = pinned.holding(source)
+        if state is not None:
+            keep &= pinned.shown_states(index["state"], index["target_file"]) == state
+        order = np.lexsort((index["link_key"].to_numpy()[keep], pinned.path_ranks(source[keep])))
+        addresses: NDArray[np.uint64] = index["_rowaddr"].to_numpy()[keep][order]
+        return addresses
+
+    def _link_rows(self, condition: str | None, state: str | None = None, skip: int = 0) -> Iterator[LinkRow]:
+        pinned = self._pinned
+        if condition is None:  # pages of all links come one after the other: 8 bytes a link are kept for them
+            found = pinned.once(f"_links_{state}", lambda: self._link_addresses(None, state))
+        else:
+            found = self._link_addresses(condition, state)
+        addresses = found[skip:]
         records = _RecordNames(pinned)
-        for start in range(0, len(addresses), BLOCK_ROWS):
-            block = pinned.tables["links"].take_addresses(addresses[start : start + BLOCK_ROWS], LINK_COLUMNS)
-            for row in block.to_pylist():
-                target, state = row["target_file"], row["state"]
-                if target is not None and not pinned.holds(target):  # removed here; resolved anew in the next snapshot
-                    target, state = None, "dangling"
+        for rows in _blocks(len(addresses)):
+            block = pinned.tables["links"].take_addresses(addresses[rows], LINK_COLUMNS)
+            states = pinned.shown_states(block["state"], block["target_file"])
+            for row, shown in zip(block.to_pylist(), states, strict=True):
+                target = row["target_file"] if shown == "resolved" else None
                 yield LinkRow(
                     source=pinned.path_of(row["source_file"]),
                     target=None if target is None else pinned.path_of(target),
@@ -178,8 +200,8 @@ class Inspector:
                     anchor=row["anchor"],
                     fragment=row["fragment"],
                     kind=row["kind"],
-                    state=state,
-                    weight=row["weight"],
+                    state=shown,
+                    weight=row["weight"] if shown == "resolved" else None,
                     source_record=records.name(row["source_file"], row["source_record"]),
                     target_record=None if target is None else records.name(target, row["target_record"]),
                 )
@@ -198,7 +220,6 @@ class Inspector:
         ordinals = ordinals[np.lexsort((ordinals, pinned.chunks.char_starts[ordinals]))]
         rows = pinned.read_chunks(ordinals).to_pylist()
         condition = f"(source_file = {key} AND source_record = {number}) OR target_file = {key}"
-        filled = pinned.vectors[1] if pinned.generation.dimension else None
         return ShownFile(
             path=path,
             record=document["record"] if document else None,
@@ -211,20 +232,7 @@ class Inspector:
             reason=file["reason"],
             message=file["message"],
             meta=meta_of(document["meta"]) if document else {},
-            chunks=tuple(
-                ChunkRow(
-                    chunk_key=row["chunk_key"],
-                    record=row["record"],
-                    char_start=row["char_start"],
-                    char_end=row["char_end"],
-                    text=row["text"],
-                    heading_path=tuple(row["heading_path"]),
-                    location=location_of(row["location_unit"], row["location_value"]),
-                    token_count=row["token_count"],
-                    has_vector=bool(filled is not None and filled[ordinal]),
-                )
-                for row, ordinal in zip(rows, ordinals.tolist(), strict=True)
-            ),
+            chunks=tuple(self._chunk_row(row, ordinal) for row, ordinal in zip(rows, ordinals.tolist(), strict=True)),
             links=tuple(self._link_rows(condition)),
         )
 
@@ -241,48 +249,101 @@ class Inspector:
         row: dict[str, Any] = documents.to_pylist()[0]
         return row
 
+    def chunk(self, public: int, root: Root | None = None) -> ChunkAnswer:
+        """A chunk by the key that it is told as, with its document."""
+        pinned = self._pinned
+        ordinal = int(pinned.universe.ordinals(np.array([pinned.own_key(public)], dtype=np.int64))[0])
+        if ordinal < 0:
+            raise NoSuchDocumentError(
+                f"Snapshot {pinned.snapshot.number} holds no passage {public}; keys come with hits."
+            )
+        row = pinned.read_chunks([ordinal]).to_pylist()[0]
+        path = pinned.path_of(row["file_key"])
+        return ChunkAnswer(
+            snapshot=pinned.snapshot.number,
+            path=path,
+            title=row["title"],
+            url=url_of(root, pinned.snapshot.site.url_template, path),
+            chunk=self._chunk_row(row, ordinal),
+        )
+
+    def _chunk_row(self, row: Mapping[str, Any], ordinal: int) -> ChunkRow:
+        pinned = self._pinned
+        return ChunkRow(
+            chunk_key=pinned.public_key(row["chunk_key"]),
+            record=row["record"],
+            char_start=row["char_start"],
+            char_end=row["char_end"],
+            text=row["text"],
+            heading_path=tuple(row["heading_path"]),
+            location=location_of(row["location_unit"], row["location_value"]),
+            token_count=row["token_count"],
+            has_vector=bool(pinned.generation.dimension and pinned.vectors[1][ordinal]),
+        )
+
     # --- the index -----------------------------------------------------------------------------
 
     def status(self, root: str) -> Status:
-        """How the index is."""
+        """How the index is. Of a part of it nothing that tells of the rest: no place, no sizes, no settings."""
         pinned = self._pinned
         snapshot, generation = pinned.snapshot, pinned.generation
-        statistics = snapshot.statistics
-        states = statistics.links
-        return Status(
+        statistics = pinned.statistics
+        states = pinned.link_states() if pinned.is_restricted else statistics.links
+        told = Status(
             root=root,
-            place=pinned.place.address,
-            tables=pinned.place.tables_folder(generation.id),
+            place="",
             snapshot=snapshot.number,
-            generation=generation.id,
+            generation="",
             format_version=snapshot.format_version,
             embedder=generation.fingerprint or "none",
             files={"total": sum(statistics.files.values()), **statistics.files},
             documents=statistics.documents,
             chunks=statistics.chunks,
             vectors=statistics.vectors,
-            links=LinkCounts(total=sum(states.values()), **{name: states.get(name, 0) for name in _STATES}),
-            segments=len(snapshot.segments),
-            bytes=sum(stored.size for stored in pinned.place.store.list("")),
+            links=LinkCounts(total=sum(states.values()), **{name: states.get(name, 0) for name in STATES}),
+            segments=0,
             published=moment(snapshot.published_ns),
             degraded=degraded(pinned),
             languages=statistics.languages,
-            settings={**generation.settings.model_dump(mode="json"), "site": snapshot.site.model_dump(mode="json")},
+        )
+        if pinned.is_restricted:
+            return told
+        return told.model_copy(
+            update={
+                "place": pinned.place.address,
+                "tables": pinned.place.tables_folder(generation.id),
+                "generation": generation.id,
+                "segments": len(snapshot.segments),
+                "bytes": sum(stored.size for stored in pinned.place.store.list("")),
+                "settings": {
+                    **generation.settings.model_dump(mode="json"),
+                    "site": snapshot.site.model_dump(mode="json"),
+                },
+            }
         )
 
 
-_STATES = ("resolved", "dangling", "external")
+STATES = ("resolved", "dangling", "external")
 
 
 def degraded(pinned: PinnedIndex) -> dict[str, str]:
     """Paths that answer incompletely, and why."""
-    statistics = pinned.snapshot.statistics
     reasons = {}
-    if pinned.generation.dimension is not None and statistics.vectors < statistics.chunks:
-        reasons["dense"] = f"{100 * statistics.vectors // max(1, statistics.chunks)} % of the vectors are filled"
+    if pinned.generation.dimension is not None:
+        filled, chunks = pinned.vector_share
+        if filled < chunks:
+            reasons["dense"] = f"{100 * filled // max(1, chunks)} % of the vectors are filled"
     if pinned.snapshot.pending.links:
         reasons["links"] = "links of the newest files are not resolved yet"
     return reasons
+
+
+def _blocks(count: int) -> Iterator[slice]:
+    """Rows that are read at once: few at first, as many readers want no more, then many."""
+    start, size = 0, FIRST_ROWS
+    while start < count:
+        yield slice(start, start + size)
+        start, size = start + size, BLOCK_ROWS
 
 
 def document_text(rows: Sequence[Mapping[str, Any]]) -> str:

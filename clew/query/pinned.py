@@ -20,7 +20,7 @@ from clew.errors import ClewError, DamagedIndexError, NoSuchSnapshotError, Objec
 from clew.indexer.edges import read_edges
 from clew.indexer.place import Place
 from clew.indexer.schemas import KEY_BITS
-from clew.indexer.snapshots import Generation, Snapshot, object_name
+from clew.indexer.snapshots import Generation, Snapshot, Statistics, object_name
 from clew.indexer.tables import Table
 from clew.query.cache import cache_directory
 from clew.query.candidates import Ordinals, Universe
@@ -42,7 +42,7 @@ CATALOG_FILES = [
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Chunks:
+class ChunkArrays:
     """Arrays over the live chunks, in ordinal order."""
 
     universe: Universe
@@ -55,11 +55,16 @@ class _Chunks:
 class PinnedIndex:
     """A snapshot of an index. Safe to share between threads."""
 
-    def __init__(self, place: Place, snapshot: Snapshot, generation: Generation) -> None:
+    is_restricted = False  # whether only some of its files are to be known of
+
+    def __init__(
+        self, place: Place, snapshot: Snapshot, generation: Generation, tables: dict[str, Table] | None = None
+    ) -> None:
+        """`tables`: those of the snapshot, where they are open already."""
         self.place = place
         self.snapshot = snapshot
         self.generation = generation
-        self.tables: dict[str, Table] = place.tables(snapshot, generation)
+        self.tables: dict[str, Table] = place.tables(snapshot, generation) if tables is None else tables
         self._lock = threading.Lock()
         self._loading: dict[str, threading.RLock] = {}
 
@@ -126,14 +131,32 @@ class PinnedIndex:
         return position < len(keys) and int(keys[position]) == file_key
 
     def path_of(self, file_key: int) -> str:
-        """The path of a file, which this snapshot must have."""
+        """The path of a file, which this snapshot must have. DamagedIndexError where it has none such."""
         keys = self.once("_file_keys", lambda: self.files["file_key"].to_numpy())
-        return str(self.paths[int(np.searchsorted(keys, file_key))].as_py())
+        position = int(np.searchsorted(keys, file_key))
+        if position == len(keys) or int(keys[position]) != file_key:
+            raise self._unknown_files()
+        return str(self.paths[position].as_py())
+
+    def holding(self, file_keys: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """`holds` for many files at once."""
+        keys = self.once("_file_keys", lambda: self.files["file_key"].to_numpy())
+        if not len(keys):
+            return np.zeros(len(file_keys), dtype=np.bool_)
+        position = np.searchsorted(keys, file_keys)
+        position[position == len(keys)] = 0
+        return np.asarray(keys[position] == file_keys)
+
+    def _unknown_files(self) -> DamagedIndexError:
+        return DamagedIndexError(
+            f"The index at {self.place.address} holds passages of files it does not know; run `clew check`, "
+            "and rebuild it with `clew index --full`."
+        )
 
     # --- chunks --------------------------------------------------------------------------------
 
     @property
-    def chunks(self) -> _Chunks:
+    def chunks(self) -> ChunkArrays:
         """Arrays over all live chunks."""
         return self.once("_chunks", self._load_chunks)
 
@@ -142,7 +165,7 @@ class PinnedIndex:
         """The live chunks, numbered."""
         return self.chunks.universe
 
-    def _load_chunks(self) -> _Chunks:
+    def _load_chunks(self) -> ChunkArrays:
         table = self.tables["chunks"].read_with_addresses(["chunk_key", "record_number", "char_start"])
         keys = table["chunk_key"].to_numpy()
         order = np.argsort(keys, kind="stable")
@@ -153,7 +176,7 @@ class PinnedIndex:
         rank = self.path_ranks(files)
         tie = np.empty(len(keys), dtype=np.int64)
         tie[np.lexsort((keys, starts, numbers, rank))] = np.arange(len(keys))
-        return _Chunks(
+        return ChunkArrays(
             universe=Universe(keys=keys, tie=tie),
             addresses=table["_rowaddr"].to_numpy()[order],
             file_keys=files,
@@ -163,20 +186,21 @@ class PinnedIndex:
 
     def path_ranks(self, files: NDArray[np.int64]) -> NDArray[np.int64]:
         """Rank of each file's path among all paths, as text; `files` are file keys."""
+        keys, ranks = self.once("_ranked_paths", self._rank_paths)
+        position = np.searchsorted(keys, files).clip(0, max(0, len(keys) - 1))
+        if len(files) and (not len(keys) or (keys[position] != files).any()):
+            raise self._unknown_files()
+        found: NDArray[np.int64] = ranks[position]
+        return found
+
+    def _rank_paths(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(file keys, rising; the rank of each one's path)."""
         table = self.tables["files"].read(["file_key", "path"])
-        by_path = pc.sort_indices(table["path"]).to_numpy()
         rank = np.empty(table.num_rows, dtype=np.int64)
-        rank[by_path] = np.arange(table.num_rows)
+        rank[pc.sort_indices(table["path"]).to_numpy()] = np.arange(table.num_rows)
         keys = table["file_key"].to_numpy()
         by_key = np.argsort(keys)
-        position = np.searchsorted(keys[by_key], files).clip(0, max(0, len(keys) - 1))
-        if len(files) and (not len(keys) or (keys[by_key][position] != files).any()):
-            raise DamagedIndexError(
-                f"The index at {self.place.address} holds passages of files it does not know; run `clew check`, "
-                "and rebuild it with `clew index --full`."
-            )
-        ranks: NDArray[np.int64] = rank[by_key[position]]
-        return ranks
+        return keys[by_key], rank[by_key]
 
     def read_chunks(self, ordinals: Ordinals | Sequence[int], columns: Sequence[str] = TEXT_COLUMNS) -> pa.Table:
         """Rows of these chunks, in this order."""
@@ -277,6 +301,11 @@ class PinnedIndex:
             self.universe.tie,
         )
 
+    @property
+    def has_edges(self) -> bool:
+        """Whether any link leads from one chunk to another."""
+        return bool(self.snapshot.edges) and len(self.graph) > 0
+
     def read_links(self, keys: Sequence[int]) -> dict[int, dict[str, Any]]:
         """href, anchor and weight of links, by key."""
         if not keys:
@@ -286,6 +315,44 @@ class PinnedIndex:
             ["link_key", "source_file", "href", "anchor", "weight"], f"link_key IN ({wanted})"
         )
         return {row["link_key"]: row for row in rows.to_pylist()}
+
+    # --- what is told --------------------------------------------------------------------------
+
+    @property
+    def statistics(self) -> Statistics:
+        """Counts of what this snapshot holds."""
+        return self.snapshot.statistics
+
+    @property
+    def vector_share(self) -> tuple[int, int]:
+        """(filled vectors, chunks)."""
+        return self.snapshot.statistics.vectors, self.snapshot.statistics.chunks
+
+    def link_states(self) -> dict[str, int]:
+        """Written links of the files of this snapshot, by the state that they are shown in."""
+        counts = {"resolved": 0, "dangling": 0, "external": 0}
+        for batch in self.tables["links"].batches(["source_file", "target_file", "state"]):
+            known = self.holding(batch["source_file"].to_numpy())
+            state = self.shown_states(batch["state"], batch["target_file"])
+            for name in counts:
+                counts[name] += int(np.count_nonzero(known & (state == name)))
+        return counts
+
+    def shown_states(self, state: pa.Array, target_file: pa.Array) -> NDArray[np.object_]:
+        """States of links as they stand in this snapshot: a link whose target it does not hold is dangling, be it that
+        the file was removed and links are resolved anew next time, or that it is not to be known of."""
+        states = np.asarray(state.to_numpy(zero_copy_only=False), dtype=object)
+        targets = np.asarray(pc.fill_null(target_file, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        states[(targets >= 0) & ~self.holding(targets)] = "dangling"
+        return states
+
+    def public_key(self, chunk_key: int) -> int:
+        """A chunk's key as it is told."""
+        return chunk_key
+
+    def own_key(self, public: int) -> int:
+        """The key of the chunk that was told as this."""
+        return public
 
     @cached_property
     def languages(self) -> dict[str, int]:

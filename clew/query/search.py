@@ -330,7 +330,7 @@ class Searcher:
 
     def _expand(self, asked: _Asked, answered: _Answered) -> Expansion | None:
         options, fused = asked.request.expand, answered.fused
-        if not options.hops or not len(fused) or not self._pinned.snapshot.edges:
+        if not options.hops or not len(fused) or not self._pinned.has_edges:
             return None
         tie = self._pinned.universe.tie
         best = np.lexsort((tie[fused.ordinals], -answered.scores))
@@ -421,7 +421,7 @@ class Searcher:
                     score=round(score, 9),
                     path=path,
                     record=row["record"],
-                    chunk_key=row["chunk_key"],
+                    chunk_key=self._pinned.public_key(row["chunk_key"]),
                     char_start=row["char_start"],
                     char_end=row["char_end"],
                     location=location_of(row["location_unit"], row["location_value"]),
@@ -476,7 +476,7 @@ class _Trails:
         keys = self._pinned.universe.keys
         return TrailStep(
             path=self._pinned.path_of(int(self._pinned.chunks.file_keys[step.ordinal])),
-            chunk_key=int(keys[step.ordinal]),
+            chunk_key=self._pinned.public_key(int(keys[step.ordinal])),
             href=link["href"],
             anchor=link["anchor"],
             weight=round(step.weight, 6),

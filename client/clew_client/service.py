@@ -1,0 +1,108 @@
+"""What only the service says: collections, pages, problems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from clew_client.types import ChunkRow, ErrorRow, FileRow, LinkRow
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class CollectionInfo(_Answer):
+    """One collection, and how fresh it is."""
+
+    name: str
+    ready: bool
+    snapshot: int | None = None  # the one that is served
+    newest: int | None = None  # the newest one seen; larger than `snapshot` while it is being loaded
+    published: str | None = Field(None, description="When the served snapshot was published: ISO 8601, UTC.")
+    age_seconds: float | None = Field(None, description="Seconds since the served snapshot was published.")
+    error: str | None = Field(None, description="Why the last look for a newer snapshot failed; for full keys only.")
+
+
+class CollectionList(_Answer):
+    """The collections that the key may see."""
+
+    collections: tuple[CollectionInfo, ...] = ()
+
+
+class Page(_Answer):
+    """One page of a list, on one snapshot."""
+
+    snapshot: int
+    next_cursor: str | None = Field(None, description="Give it as `cursor` for the next page; null: this is the last.")
+
+
+class FilesPage(Page):
+    """Files, by path."""
+
+    files: tuple[FileRow, ...] = ()
+
+
+class LinksPage(Page):
+    """Written links, by source and place."""
+
+    links: tuple[LinkRow, ...] = ()
+
+
+class ErrorsPage(Page):
+    """The ledger, by path."""
+
+    errors: tuple[ErrorRow, ...] = ()
+
+
+class ChunkAnswer(_Answer):
+    """One chunk by its key, with its document."""
+
+    snapshot: int
+    path: str
+    title: str | None = None
+    url: str | None = None
+    chunk: ChunkRow
+
+
+class ReindexRequest(BaseModel):
+    """Bring the index up to date."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    full: bool = Field(False, description="Build everything anew.")
+
+
+class ReindexAnswer(BaseModel):
+    """What became of the wish to reindex."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    accepted: bool
+
+
+class Liveness(_Answer):
+    """The process answers."""
+
+    status: str = "ok"
+
+
+class Readiness(_Answer):
+    """Whether every collection serves a snapshot."""
+
+    ready: bool
+
+
+class Problem(BaseModel):
+    """An error as RFC 9457 writes it (`application/problem+json`)."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    type: str = Field("about:blank", description="A stable name of the kind of error: `urn:clew:problem:where`.")
+    title: str
+    status: int
+    detail: str | None = None
+    instance: str | None = Field(None, description="The id of the request, as in `X-Request-Id` and in the log.")
+    errors: list[dict[str, Any]] | None = Field(None, description="What is wrong, field by field.")
+    column: int | None = Field(None, description="Of a `where` expression: 0-based, where reading stopped.")
