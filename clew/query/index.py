@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -21,6 +21,8 @@ from clew.query.restriction import Restriction
 from clew_client.service import ChunkAnswer
 from clew_client.types import (
     CheckReport,
+    ContextRequest,
+    ContextResult,
     ErrorRow,
     ExpandOptions,
     FileRow,
@@ -33,6 +35,7 @@ from clew_client.types import (
 
 if TYPE_CHECKING:
     from clew.query.search import Searcher
+    from clew.query.tokens import Tokenizer
 
 #: Restricted parts of a snapshot that stay in memory. One holds its files' catalog, and arrays over the lexical segments.
 PARTS_KEPT = 16
@@ -245,6 +248,25 @@ class Index:
                 return found
             depth *= 2
 
+    def context(self, text: str, *, max_tokens: int, tokenizer: str = "minilm", **options: Any) -> ContextResult:
+        """Passages for a model, within a budget of tokens. `options` are those of `search`, and `overhead`.
+
+        `tokenizer`: see `clew.query.tokens`; `file:PATH` is a `tokenizer.json` on this machine.
+        """
+        from clew.query.tokens import open_tokenizer
+
+        counter = open_tokenizer(tokenizer)
+        named = {} if tokenizer.startswith("file:") else {"tokenizer": tokenizer}
+        return self.passages(_request(ContextRequest, text, max_tokens=max_tokens, **named, **options), counter)
+
+    def passages(self, request: ContextRequest, tokenizer: Tokenizer | None = None) -> ContextResult:
+        """Answer a whole request for passages; `tokenizer` counts in place of the one that it names."""
+        from clew.query.context import ContextBuilder
+        from clew.query.tokens import open_tokenizer
+
+        counter = tokenizer or open_tokenizer(request.tokenizer)
+        return ContextBuilder(self._pinned, self._ready(), self._root).build(request, counter)
+
     # --- what the index holds ------------------------------------------------------------------
 
     def links(
@@ -286,10 +308,17 @@ class Index:
         return evaluate(self, queries, qrels, **options)
 
 
+R = TypeVar("R", bound=SearchRequest)
+
+
 def search_request(text: str, **options: Any) -> SearchRequest:
     """A request from flat options. OptionError says which one is wrong, and what is allowed."""
+    return _request(SearchRequest, text, **options)
+
+
+def _request(model: type[R], text: str, **options: Any) -> R:
     expand = {name: options.pop(name) for name in _EXPAND if name in options}
-    known = set(SearchRequest.model_fields) - {"text"}
+    known = set(model.model_fields) - {"text"}
     for name in options:
         if name not in known:
             allowed = ", ".join(sorted((known - {"expand"}) | set(_EXPAND)))
@@ -298,7 +327,7 @@ def search_request(text: str, **options: Any) -> SearchRequest:
         if expand:
             options["expand"] = ExpandOptions(**expand)
         # Bytes that are no UTF-8 reach a command line as lone surrogates: they match nothing, and are no error.
-        return SearchRequest(text=text.encode("utf-8", "replace").decode("utf-8"), **options)
+        return model(text=text.encode("utf-8", "replace").decode("utf-8"), **options)
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"] if part != "[key]") or "option"

@@ -95,6 +95,18 @@ class _Answered:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Found:
+    """Everything that was found for a question, best first; hits are made of a page of it."""
+
+    ordinals: Ordinals
+    scores: Scores
+    expansion: Expansion | None
+    intent: dict[str, Any] | None
+    asked: _Asked
+    answered: _Answered
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Path:
     """One way to find candidates, and to score given chunks exactly."""
 
@@ -163,21 +175,17 @@ class Searcher:
         Raises WhereError and OptionError for what cannot be asked. A path that fails is named in `degraded`.
         """
         began = time.perf_counter()
-        asked = self._prepare(request, prefixes)
-        weights, intent = self._weights(request)
-        answered = self._answer(asked, weights, request.over_fetch)
-        with _timed(answered.timings, "expand"):
-            expansion = self._expand(asked, answered)
-        ranking = self._ranking(asked, answered, expansion, weights)
+        found = self.find(request, prefixes)
+        answered, expansion = found.answered, found.expansion
         with _timed(answered.timings, "hits"):
-            hits = self._hits(asked, answered, expansion, ranking)
+            hits = self._hits(found.asked, answered, expansion, (found.ordinals, found.scores))
         return SearchResult(
             query=request.text,
             snapshot=self._pinned.snapshot.number,
             took_ms=round((time.perf_counter() - began) * 1000, 3),
             timings_ms={name: round(value, 3) for name, value in answered.timings.items()},
             degraded=answered.degraded,
-            intent=intent,
+            intent=found.intent,
             expansion=None
             if expansion is None
             else {"edges_scanned": expansion.edges_scanned, "visited": expansion.visited, "cut": expansion.cut},
@@ -208,19 +216,33 @@ class Searcher:
             found.append(self._ranking(one, fused, self._expand(one, fused), weights)[0])
         return found
 
+    def find(self, request: SearchRequest, prefixes: Sequence[str] | None = None) -> Found:
+        """The ranking that `search` makes its hits of, at least `offset + k` deep where there is as much."""
+        asked = self._prepare(request, prefixes)
+        weights, intent = self._weights(request)
+        answered = self._answer(asked, weights, request.over_fetch)
+        with _timed(answered.timings, "expand"):
+            expansion = self._expand(asked, answered)
+        ordinals, scores = self._ranking(asked, answered, expansion, weights)
+        return Found(
+            ordinals=ordinals, scores=scores, expansion=expansion, intent=intent, asked=asked, answered=answered
+        )
+
     def _prepare(self, request: SearchRequest, prefixes: Sequence[str] | None) -> _Asked:
-        if not request.text.strip():
-            raise OptionError(
-                "The question is empty: say what to look for (`clew files` lists files by --where alone)."
-            )
+        require_question(request.text)
         return _Asked(
             request=request,
             terms=analyze_question(request.text, self._pinned.languages),
-            allowed=self._allowed(request.where, prefixes),
+            allowed=self.allowed(request.where, prefixes),
             vector=_once(lambda: self._query_vector(request.text)),
         )
 
-    def _allowed(self, expression: str | None, prefixes: Sequence[str] | None) -> Mask | None:
+    def idf(self, question: AnalyzedQuestion) -> Scores:
+        """(terms,) the idf of each term of a question."""
+        return self._tfidf().idf(question)
+
+    def allowed(self, expression: str | None, prefixes: Sequence[str] | None = None) -> Mask | None:
+        """Which chunks a filter and path prefixes let through, by ordinal; None: all. Raises WhereError."""
         if not expression and prefixes is None:
             return None
         catalog = self._pinned.catalog
@@ -409,7 +431,7 @@ class Searcher:
         if not len(ordinals):
             return []
         rows = self._pinned.read_chunks(ordinals).to_pylist()
-        trails = _Trails(self._pinned, expansion, ordinals)
+        trails = Trails(self._pinned, expansion, ordinals)
         explained = self._explained(asked, answered, ordinals, scores) if request.explain else None
         template = self._pinned.snapshot.site.url_template
         hits = []
@@ -452,7 +474,13 @@ class Searcher:
         return answered.fused.of_others(ordinals, raw)
 
 
-class _Trails:
+def require_question(text: str) -> None:
+    """OptionError where nothing is asked."""
+    if not text.strip():
+        raise OptionError("The question is empty: say what to look for (`clew files` lists files by --where alone).")
+
+
+class Trails:
     """How supporting chunks were reached."""
 
     def __init__(self, pinned: PinnedIndex, expansion: Expansion | None, wanted: Ordinals) -> None:
