@@ -413,7 +413,7 @@ class ContextBuilder:
             location=location_of(first["location_unit"], first["location_value"]),
             url=url_of(self._root, self._pinned.snapshot.site.url_template, path),
             rank=min(ranks, default=None),
-            chunk_keys=tuple(taken.rows[place]["chunk_key"] for place in places),
+            chunk_keys=tuple(self._pinned.public_key(taken.rows[place]["chunk_key"]) for place in places),
             trail=() if found or best is None else taken.trails[best],
         )
 
