@@ -34,7 +34,13 @@ def index(
     config: Annotated[
         str | None, typer.Option("--config", metavar="FILE", help="Settings, if not clew.yaml beside the data.")
     ] = None,
-    engine: Annotated[str, typer.Option("--engine", help="local")] = "local",
+    engine: Annotated[str, typer.Option("--engine", metavar="local|ray", help="On this machine, or on Ray.")] = "local",
+    address: Annotated[
+        str | None, typer.Option("--address", metavar="HOST:PORT", help="Of the Ray cluster (default: this machine's).")
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", metavar="FILE", help="YAML: what each stage takes of the Ray cluster.")
+    ] = None,
     workers: Annotated[
         int | None, typer.Option("--workers", min=0, help="Extraction processes; 0: in this process, unprotected.")
     ] = None,
@@ -58,8 +64,10 @@ def index(
     from clew.indexer.run import RunOptions, run_index
     from clew.indexer.settings import SelectionSettings
 
-    if engine != "local":
-        raise OptionError(f"--engine {engine}: this version has the engine 'local' alone.")
+    if engine not in ("local", "ray"):
+        raise OptionError(f"--engine {engine}: expected local or ray.")
+    if engine != "ray" and (address or cluster):
+        raise OptionError("--address and --cluster go with --engine ray.")
     options = storage(storage_option)
     parsed = ParsedRoot.parse(root, options).require()
     configured = read_config(parsed, config)
@@ -81,7 +89,13 @@ def index(
         estimate = plan(root, run)
         print_json(estimate) if as_json else _print_plan(estimate)
         return 0
-    report = report_of(run_index(root, run, progress()))
+    if engine == "ray":
+        from clew.daemon.cluster.coordinator import index_on_cluster
+        from clew.daemon.cluster.settings import read_cluster
+
+        report = index_on_cluster(root, run, read_cluster(cluster, address=address, workers=workers), progress())
+    else:
+        report = report_of(run_index(root, run, progress()))
     print_json(report) if as_json else _print_report(report)
     return 1 if strict and report.files.failed else 0
 
