@@ -20,7 +20,16 @@ from clew.errors import OptionError
 from clew.indexer.progress import Progress, Silence
 from clew.query.bootstrap import intervals, joined, paired_difference
 from clew.query.metrics import mean, measure, percentiles
-from clew_client.types import COMBINATIONS, NORMALIZATIONS, PATHS, Comparison, EvaluationReport, Hit, SearchRequest
+from clew_client.types import (
+    COMBINATIONS,
+    NORMALIZATIONS,
+    PATHS,
+    Comparison,
+    EvaluationReport,
+    Hit,
+    SearchRequest,
+    SearchResult,
+)
 
 if TYPE_CHECKING:
     from clew.query.index import Index
@@ -113,7 +122,7 @@ class Answered:
     documents: Mapping[str, Sequence[str]]  # setting → ids, best first
     measures: Mapping[str, Mapping[str, float]]  # setting → metric → value
     hits: Sequence[Hit]
-    took_ms: float
+    took_ms: float | None  # None: not timed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +164,7 @@ class Evaluation:
         return EvaluationReport(
             queries=len(self.answered),
             **means[ALL],
-            latency_ms=percentiles([one.took_ms for one in self.answered]),
+            latency_ms=percentiles([one.took_ms for one in self.answered if one.took_ms is not None]),
             by_path={name: means[name] for name in paths},
             by_fusion={name: means[name] for name in FUSIONS if name in means},
             without_expansion=means[flat],
@@ -238,14 +247,15 @@ def answer_all(
     *,
     by_path: bool = True,
     by_fusion: bool = True,
+    timed: bool = True,
     cluster: str | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Evaluation:
     """Run every judged question: the whole search, without links, each path alone, and every fusion without links.
 
-    A document's id is its record where it has one, else its path; its best passage counts. `cluster`: what intervals
-    resample, see `Judged.clusters`. Raises OptionError for unknown options and for clusters that there are not.
+    A document's id is its record where it has one, else its path; its best passage counts. `timed`: also search as a
+    caller does, for latency and hits. `cluster`: what intervals resample, see `Judged.clusters`. Raises OptionError for unknown options and for clusters that there are not.
     """
     from clew.query.index import search_request
 
@@ -267,7 +277,9 @@ def answer_all(
     progress.begin("Evaluating", len(judged.queries), "questions")
     answered = []
     for query, text in judged.queries.items():
-        answered.append(_answered(index, base.model_copy(update={"text": text}), variants, alone, query, judged))
+        request = base.model_copy(update={"text": text})
+        shown = index.answer(request) if timed else None
+        answered.append(_answered(index, request, variants, alone, query, judged, shown))
         progress.advance(1)
     progress.end()
     return Evaluation(judged=judged, answered=answered, clusters=clusters)
@@ -280,8 +292,8 @@ def _answered(
     alone: Mapping[str, SearchRequest],
     query: str,
     judged: Judged,
+    shown: SearchResult | None,
 ) -> Answered:
-    shown = index.answer(request)
     deep = request.model_copy(update={"offset": 0, "k": DOCUMENTS})
     documents = dict(
         zip(variants, index.ranked_documents(deep, tuple(variants.values()), count=DOCUMENTS), strict=True)
@@ -293,8 +305,8 @@ def _answered(
         query=query,
         documents=documents,
         measures={name: measure(ranked, judged.relevant[query]) for name, ranked in documents.items()},
-        hits=shown.hits,
-        took_ms=shown.took_ms,
+        hits=() if shown is None else shown.hits,
+        took_ms=None if shown is None else shown.took_ms,
     )
 
 

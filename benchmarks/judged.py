@@ -1,0 +1,86 @@
+"""The judged public collections, and their indexes: built anew from the code as it is, with vectors that are kept."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import clew
+from benchmarks.datasets import cache, collection
+from benchmarks.kept_vectors import kept_vectors
+from clew.query.evaluation import BY_DOCUMENT, Judged, read_judged
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedSet:
+    """A judged collection: what of its folder is the root, and what is to be known beside its figures."""
+
+    name: str
+    title: str
+    folder: str = ""  # of the data; `name` where empty
+    root: str = "corpus.jsonl.gz"  # relative to its folder
+    include: tuple[str, ...] = ()
+    suffix: str = ""  # of the files of questions and judgements
+    one_each: bool = (
+        False  # one relevant document a question, several questions a document: intervals resample documents
+    )
+    note: str = ""
+
+    @property
+    def source(self) -> str:
+        """The name of the archive."""
+        return self.folder or self.name
+
+    @property
+    def cluster(self) -> str | None:
+        """What the intervals resample."""
+        return BY_DOCUMENT if self.one_each else None
+
+    def judged(self) -> Judged:
+        """Its questions."""
+        place = collection(self.source)
+        return read_judged(str(place / f"queries{self.suffix}.jsonl"), str(place / f"qrels{self.suffix}.tsv"))
+
+    @contextmanager
+    def indexed(self, embedder: str) -> Iterator[clew.Index]:
+        """An index of it, in a folder that goes when this ends."""
+        root = str(collection(self.source) / self.root)
+        selection = {"include": self.include} if self.include else None
+        with kept_vectors(cache() / "vectors"), tempfile.TemporaryDirectory(prefix="clew-judged-") as folder:
+            place = str(Path(folder) / "index")
+            clew.index(root, index=place, embedder=embedder, selection=selection)
+            with clew.open(root, index=place) as index:
+                yield index
+
+
+_PAGES = ("/pages/",)
+SETS = {
+    one.name: one
+    for one in (
+        JudgedSet(name="scifact", title="SciFact test"),
+        JudgedSet(name="scifact-train", title="SciFact train", folder="scifact", suffix="-train", note="tuned"),
+        JudgedSet(
+            name="hotpotqa-train500-linked",
+            title="HotpotQA train500",
+            root=".",
+            include=_PAGES,
+            note="tuned; derived links",
+        ),
+        JudgedSet(
+            name="musique-train100-linked",
+            title="MuSiQue train100",
+            root=".",
+            include=_PAGES,
+            note="tuned; derived links",
+        ),
+        JudgedSet(name="k8s-questions", title="Kubernetes", one_each=True, note="weak labels; original links"),
+        JudgedSet(name="cacm", title="CACM", note="original citations"),
+        JudgedSet(name="cranfield", title="Cranfield"),
+        JudgedSet(name="xquad-en", title="XQuAD English", one_each=True),
+        JudgedSet(name="xquad-ru", title="XQuAD Russian", one_each=True),
+        JudgedSet(name="faquad-pt", title="FaQuAD Portuguese", one_each=True),
+    )
+}

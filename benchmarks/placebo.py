@@ -1,0 +1,215 @@
+"""Is it the links that help, and do false ones undo it? `python -m benchmarks.placebo [SET …]`.
+
+Every figure with links stands beside: no links, with and without the phrase of a title (the links of the `-linked` sets were
+derived from titles, so a gain could be the titles'); all links alike (weight 1); placebo links alone; and the real links in
+link-rich pages, to which each page got five links to its nearest neighbours and five to pages drawn at random.
+
+A placebo link stands in a passage of the page, drawn at random, and points at the passage of its target nearest to that one;
+its weight is the cosine of the two, as `link_weights: source` would give it. So nearest neighbours weigh more than most
+written links: the harder case. Drawn with a fixed seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import clew
+from benchmarks.datasets import results
+from benchmarks.judged import SETS as JUDGED
+from clew.query import search
+from clew.query.bootstrap import paired_difference
+from clew.query.evaluation import DOCUMENTS, Judged
+from clew.query.graph import LinkGraph
+from clew.query.index import search_request
+from clew.query.metrics import mean, measure
+from clew.query.pinned import PinnedIndex
+
+SETS = ("hotpotqa-train500-linked", "musique-train100-linked", "k8s-questions", "cacm")
+NEAREST = RANDOM = 5
+SHOWN = ("ndcg@10", "recall@5", "recall@100")
+FLAT = "flat"
+REAL = "links"
+CROWDED = "links + placebo"
+
+Measures = list[dict[str, float]]  # a question each
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edges:
+    """Links between passages, by ordinal."""
+
+    source: NDArray[np.int64]
+    target: NDArray[np.int64]
+    weight: NDArray[np.float32]
+
+    def __add__(self, other: Edges) -> Edges:
+        return Edges(
+            source=np.concatenate([self.source, other.source]),
+            target=np.concatenate([self.target, other.target]),
+            weight=np.concatenate([self.weight, other.weight]),
+        )
+
+    def alike(self) -> Edges:
+        """The same links, all of weight 1."""
+        return Edges(source=self.source, target=self.target, weight=np.ones_like(self.weight))
+
+
+def real_edges(pinned: PinnedIndex) -> Edges:
+    """The links of the collection."""
+    graph = pinned.graph
+    source = np.repeat(np.arange(graph.nodes), np.diff(graph.starts))
+    return Edges(source=source, target=graph.targets.astype(np.int64), weight=graph.weights)
+
+
+def placebo_edges(pinned: PinnedIndex, *, nearest: int = NEAREST, drawn: int = RANDOM, seed: int = 0) -> Edges:
+    """Links that nobody wrote: from each document to its nearest neighbours (mean vectors), and to documents at random."""
+    vectors, _ = pinned.vectors
+    document_of = pinned.catalog.document_of
+    order = np.lexsort((pinned.universe.tie, document_of))
+    borders = np.flatnonzero(np.diff(document_of[order])) + 1
+    passages = np.split(order, borders)  # of each document that has any, in the order of the text
+    count = len(passages)
+    means = np.stack([np.asarray(vectors[rows], dtype=np.float64).sum(axis=0) for rows in passages])
+    means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
+    pairs: list[tuple[int, int]] = []
+    for start in range(0, count, 512):
+        rows = np.arange(start, min(count, start + 512))
+        cosine = means[rows] @ means.T
+        cosine[np.arange(len(rows)), rows] = -np.inf
+        near = np.argsort(-cosine, axis=1, kind="stable")[:, :nearest]
+        pairs += [(int(row), int(other)) for row, others in zip(rows, near, strict=True) for other in others]
+    rng = np.random.default_rng(seed)
+    for row in range(count):
+        others = rng.choice(count - 1, min(drawn, count - 1), replace=False)
+        pairs += [(row, int(other + (other >= row))) for other in others]
+    source, target, weight = [], [], []
+    for row, other in pairs:
+        stands_in = passages[row][rng.integers(len(passages[row]))]
+        cosine = np.asarray(vectors[passages[other]], dtype=np.float64) @ vectors[stands_in]
+        best = int(np.argmax(cosine))
+        source.append(stands_in)
+        target.append(passages[other][best])
+        weight.append(cosine[best])
+    return Edges(source=np.array(source), target=np.array(target), weight=np.array(weight, dtype=np.float32))
+
+
+@contextmanager
+def linked_by(pinned: PinnedIndex, edges: Edges) -> Iterator[None]:
+    """These links in place of the collection's own."""
+    own = pinned.graph
+    numbers = np.arange(len(edges.source))
+    vars(pinned)["_graph"] = LinkGraph.build(edges.source, edges.target, edges.weight, numbers, pinned.universe.tie)
+    try:
+        yield
+    finally:
+        vars(pinned)["_graph"] = own
+
+
+@contextmanager
+def no_title_phrases() -> Iterator[None]:
+    """Titles in the question earn nothing."""
+    bonus = search.TITLE_PHRASE_BONUS
+    search.TITLE_PHRASE_BONUS = 0.0
+    try:
+        yield
+    finally:
+        search.TITLE_PHRASE_BONUS = bonus
+
+
+def answers(index: clew.Index, judged: Judged, **options: Any) -> Measures:
+    """Measures of every question."""
+    base = search_request("a question", k=DOCUMENTS, **options)
+    return [
+        measure(index.ranked_documents(base.model_copy(update={"text": text}))[0], judged.relevant[query])
+        for query, text in judged.queries.items()
+    ]
+
+
+def study(name: str, embedder: str) -> dict[str, Any]:
+    """All rows of one set, and what of the gain stays in link-rich pages."""
+    judged = JUDGED[name].judged()
+    rows: dict[str, Measures] = {}
+    with JUDGED[name].indexed(embedder) as index:
+        pinned = index._pinned  # the graph is replaced under it, which is nobody else's business
+        real, placebo = real_edges(pinned), placebo_edges(pinned)
+        with no_title_phrases():
+            rows["flat, no title phrase"] = answers(index, judged, hops=0)
+        rows[FLAT] = answers(index, judged, hops=0)
+        rows[REAL] = answers(index, judged)
+        for label, edges in (
+            ("links, weight 1", real.alike()),
+            ("placebo links alone", placebo),
+            (CROWDED, real + placebo),
+            ("links + 5 nearest", real + placebo_edges(pinned, drawn=0)),
+            ("links + 5 random", real + placebo_edges(pinned, nearest=0)),
+        ):
+            with linked_by(pinned, edges):
+                rows[label] = answers(index, judged)
+    clusters = judged.clusters(JUDGED[name].cluster)
+    return {
+        "questions": len(judged.queries),
+        "links": len(real.source),
+        "rows": {
+            label: {metric: _beside(rows[FLAT], found, metric, clusters) for metric in SHOWN}
+            for label, found in rows.items()
+        },
+        "kept": {
+            metric: _share(
+                _mean(rows[CROWDED], metric) - _mean(rows[FLAT], metric),
+                _mean(rows[REAL], metric) - _mean(rows[FLAT], metric),
+            )
+            for metric in SHOWN
+        },
+    }
+
+
+def _mean(found: Measures, metric: str) -> float:
+    return mean([one[metric] for one in found])
+
+
+def _share(part: float, whole: float) -> float | None:
+    """None where there is no gain that could be kept."""
+    return part / whole if whole > 0.005 else None
+
+
+def _beside(flat: Measures, found: Measures, metric: str, clusters: Sequence[str] | None) -> dict[str, float]:
+    gain = paired_difference([one[metric] for one in found], [one[metric] for one in flat], clusters=clusters)
+    return {"mean": _mean(found, metric), "gain": gain.mean, "low": gain.low, "high": gain.high, "p": gain.p}
+
+
+def main() -> None:
+    """Print a table a set, and write `benchmarks/results/placebo.json`."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("sets", nargs="*", metavar="SET", help=f"of {', '.join(SETS)}; all by default")
+    parser.add_argument("--embedder", default="minilm")
+    chosen = parser.parse_args()
+    done: dict[str, Any] = {}
+    for name in chosen.sets or SETS:
+        found = done[name] = study(name, chosen.embedder)
+        print(f"{name}: {found['questions']} questions, {found['links']} links")
+        print(f"  {'':<24}{'nDCG@10':>9}{'R@5':>8}{'R@100':>8}   gain of nDCG@10 over flat, 95 %")
+        for label, row in found["rows"].items():
+            gain = row["ndcg@10"]
+            values = "".join(f"{row[metric]['mean']:>{9 if metric == SHOWN[0] else 8}.3f}" for metric in SHOWN)
+            print(f"  {label:<24}{values}   {gain['gain']:+.3f} ({gain['low']:+.3f} to {gain['high']:+.3f})")
+        kept = ", ".join(f"{metric} {_text(share)}" for metric, share in found["kept"].items())
+        print(f"  kept in link-rich pages: {kept}", flush=True)
+        results("placebo").write_text(json.dumps(done, indent=1) + "\n", "utf-8")
+    shares = ", ".join(f"{name} {_text(found['kept']['ndcg@10'])}" for name, found in done.items())
+    print(f"placebo: of the gain of nDCG@10, link-rich pages keep: {shares}")
+
+
+def _text(share: float | None) -> str:
+    return "no gain to keep" if share is None else f"{share:.0%}"
+
+
+if __name__ == "__main__":
+    main()
