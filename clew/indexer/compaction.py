@@ -28,6 +28,7 @@ from clew.indexer import faults
 from clew.indexer.batch import statistics
 from clew.indexer.edges import fold_deltas
 from clew.indexer.linkpass import renew_edges
+from clew.indexer.schemas import KEY_BITS
 from clew.indexer.snapshots import EdgeRef, SegmentRef
 from clew.indexer.tables import ROWS_PER_FILE, Table, TableChange
 from clew.indexer.writer import Writer
@@ -184,7 +185,6 @@ class _Compaction:
         if not dead and len(refs) < 2:
             return refs
         live: dict[str, NDArray[np.int64]] = {}
-        index: pa.Table | None = None
         if dead and (look_inside or full):
             index = self._live_keys()
             live = {ref.id: self._alive(ref, index) for ref in refs}
@@ -196,22 +196,26 @@ class _Compaction:
         chosen = self._choose(parts, self._thresholds.passages, full=full)
         if not chosen:
             return refs
-        index = self._live_keys() if index is None else index
-        for part in chosen:
-            if part.name.id not in live:
-                live[part.name.id] = self._alive(part.name, index)
-        keys = np.sort(np.concatenate([live[part.name.id] for part in chosen]))
+        known = {part.name.id: segment_keys(self._writer, part.name) for part in chosen}
+        index = self._live_keys(np.concatenate([*known.values()]))
+        keys = np.sort(np.concatenate([self._living(one, index) for one in known.values()]))
         merged = self._rebuild(keys, index)
         gone = {part.name.id for part in chosen}
         kept = [ref for ref in refs if ref.id not in gone]
         return (*kept, *(ref for ref in merged if ref.id not in {one.id for one in kept}))
 
-    def _live_keys(self) -> pa.Table:
-        """chunk_key and _rowaddr of all live passages, by key."""
-        return self._writer.tables["chunks"].read_with_addresses(["chunk_key"]).sort_by("chunk_key")
+    def _live_keys(self, among: NDArray[np.int64] | None = None) -> pa.Table:
+        """chunk_key and _rowaddr of live passages, by key: of all, or of those among these keys at least."""
+        table = self._writer.tables["chunks"]
+        if among is None or table.kept is None:
+            return table.read_with_addresses(["chunk_key"]).sort_by("chunk_key")
+        files = np.unique(among >> KEY_BITS)
+        return table.read_keys("file_key", files, ["chunk_key"]).sort_by("chunk_key")
 
     def _alive(self, ref: SegmentRef, index: pa.Table) -> NDArray[np.int64]:
-        keys = segment_keys(self._writer, ref)
+        return self._living(segment_keys(self._writer, ref), index)
+
+    def _living(self, keys: NDArray[np.int64], index: pa.Table) -> NDArray[np.int64]:
         alive: NDArray[np.int64] = keys[np.isin(keys, index["chunk_key"].to_numpy())]
         return alive
 
@@ -317,12 +321,10 @@ def _analysed(table: Table, addresses: NDArray[np.uint64]) -> Iterator[Mapping[s
 
 def languages_of(chunks: Table) -> dict[str, int]:
     """Passages by the code of the language whose rules they were analysed with ("und": neutral ones)."""
-    import pyarrow.compute as pc
-
     from clew.indexer.lexical.analysis import UNDETERMINED
     from clew.indexer.lexical.languages import language_code
 
     counts: Counter[str] = Counter()
-    for item in pc.value_counts(chunks.read(["language"])["language"].combine_chunks()).to_pylist():
-        counts[language_code(item["values"]) or UNDETERMINED] += item["counts"]
+    for language, count in chunks.tally("language").items():
+        counts[language_code(language or None) or UNDETERMINED] += count
     return dict(sorted(counts.items()))

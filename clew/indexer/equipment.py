@@ -19,6 +19,7 @@ from clew.indexer.intake import FileGroup, Intake
 from clew.indexer.kept import KeptFragments
 from clew.indexer.kept_paths import KeptPaths
 from clew.indexer.sandbox import Sandbox
+from clew.indexer.snapshots import Snapshot
 from clew.indexer.writer import Writer
 
 #: A process that read so many groups is replaced: parsers written in C lose memory.
@@ -27,6 +28,8 @@ _USES = 1_000
 
 class Equipment:
     """Keeps nothing: everything is opened for one run and closed after it."""
+
+    published: Snapshot | None = None  # the newest snapshot that the last run left, where that is kept
 
     def embedder(self, name: str) -> Embedder | None:
         """The embedder of this name."""
@@ -77,6 +80,7 @@ class KeptEquipment(Equipment):
         writer.remember(self._fragments, self._paths)
         yield
         self._fragments.retain(writer.tables.values())
+        self.published = writer.snapshot
 
     @contextmanager
     def sandbox(self, intake: Intake, processes: int) -> Iterator[Sandbox[FileGroup, Any]]:

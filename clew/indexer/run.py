@@ -132,7 +132,11 @@ class IndexRun:
         self._progress = progress
         self._equipment = equipment
         self._meter = Meter()
-        latest = None if options.full else place.snapshots.latest()
+        # A run over some paths goes on from where the last one of this process ended, if it can; one over everything looks
+        # whether anything is gone that the index needs.
+        published = equipment.published if options.paths is not None else None
+        self._verified = published.id if published is not None else None
+        latest = None if options.full else place.snapshots.latest(published.number if published is not None else 0)
         self._writer, self._embedder = self._open(lease, latest)
         self._before: Table | None = None
         if self._writer.generation.dimension is not None and latest is not None:
@@ -171,7 +175,7 @@ class IndexRun:
                 f"The index at {self._place.address} was built with {generation.fingerprint}; the embedder "
                 f"{settings.embedder!r} is {fingerprint} here. Install the model it was built with, or rebuild with --full."
             )
-        return Writer.resume(self._place, lease, latest), embedder
+        return Writer.resume(self._place, lease, latest, verified=self._verified), embedder
 
     def _create(self, lease: WriterLease) -> tuple[Writer, Embedder | None]:
         settings = _overridden(GenerationSettings(), self._options.settings)

@@ -147,14 +147,21 @@ class SnapshotLog:
         """Numbers of all snapshots that are kept, rising."""
         return sorted(int(name) for name in self._names() if name.isdigit())
 
-    def _names(self) -> Iterator[str]:
-        for stored in self._store.list(FOLDER):
+    def _names(self, after: str = "") -> Iterator[str]:
+        for stored in self._store.list(FOLDER, after=after):
             yield stored.name.rsplit("/", 1)[-1]
 
-    def latest(self) -> Snapshot | None:
-        """The newest snapshot, or None where there is no index yet."""
+    def _from(self, number: int) -> list[int]:
+        """Numbers of the snapshots that are kept, from this one on, rising."""
+        return sorted(int(name) for name in self._names(object_name(max(0, number - 1))) if name.isdigit())
+
+    def latest(self, known: int = 0) -> Snapshot | None:
+        """The newest snapshot, or None where there is no index yet.
+
+        `known`: the number of one that was there; then the thousands before it are not listed again.
+        """
         for _ in range(5):  # a snapshot may be swept between the listing and the read
-            numbers = self.numbers()
+            numbers = self._from(known) or self.numbers()
             if not numbers:
                 return None
             try:
@@ -217,7 +224,7 @@ class SnapshotLog:
             if not getattr(error, "ambiguous", False):
                 raise
             self._recognise(snapshot, error)
-        if self.numbers()[-1:] != [snapshot.number]:
+        if self._from(snapshot.number)[-1:] != [snapshot.number]:
             raise FencedWriterError(
                 f"Publishing snapshot {snapshot.number} of {self._store.place}: a later one exists already, so another "
                 "writer took over. Nothing is lost; run the command again."
