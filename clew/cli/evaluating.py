@@ -95,6 +95,9 @@ def evaluate(
     floors = minimums(minimum or [])
     if plot and not plot.endswith(".svg"):
         raise OptionError(f"--plot {plot}: the picture is an SVG; give the file a name that ends in .svg.")
+    for name in (per_question, plot):
+        if name and not Path(name).absolute().parent.is_dir():
+            raise OptionError(f"Writing {name}: there is no folder {Path(name).parent}.")
     index = opened(root, place, storage_option, snapshot, as_of)
     given = {name: value for name, value in options.items() if value is not None}
     found = answer_all(index, read_judged(queries, qrels), cluster=cluster, progress=progress(), **given)
