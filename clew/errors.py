@@ -60,6 +60,14 @@ class NoSuchSnapshotError(RequestError):
     """The snapshot asked for does not exist, or is no longer kept."""
 
 
+class CursorExpiredError(NoSuchSnapshotError):
+    """The snapshot of a cursor is no longer kept; begin again without one."""
+
+
+class NoUpkeepError(RequestError):
+    """This service answers for the collection and does not index it; run `clew index`."""
+
+
 class OptionError(RequestError):
     """An option has a value that is not allowed."""
 

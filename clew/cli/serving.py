@@ -47,6 +47,7 @@ def serve(
     """Keep collections up to date and answer questions about them, until stopped."""
     _require()
     from clew.daemon.configuration import is_config, load_config
+    from clew.daemon.http.server import HttpFront
     from clew.daemon.service import Service
     from clew.errors import OptionError
 
@@ -63,7 +64,7 @@ def serve(
     else:
         configured, reread = _listening(_of_root(where, place, storage(storage_option), embedder), host, port), None
     _log_to_stderr(configured.config.server.log)
-    Service(configured, reread=reread).run()
+    Service(configured, front=HttpFront(configured), reread=reread).run()
     return 0
 
 

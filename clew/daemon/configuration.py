@@ -16,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, Va
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from clew.connectors.location import Root, split_url
+from clew.daemon.http.settings import HttpSettings
 from clew.daemon.marked_yaml import Fault, Marked, dotted, read_marked
 from clew.daemon.secrets import resolved, written_secrets
 from clew.errors import ClewError, ConfigurationError, OptionError
@@ -52,6 +53,9 @@ class ServerSettings(_Section):
     host: str = Field("127.0.0.1", min_length=1, description="Address to listen on; loopback alone by default.")
     port: int = Field(DEFAULT_PORT, ge=0, le=65_535, description="Port; 0 takes a free one.")
     log: Literal["text", "json"] = "text"
+    keys: str | None = Field(
+        None, min_length=1, description="Folder or URL where the keys lie, if not in NAME.keys beside this file."
+    )
 
 
 class Limits(_Section):
@@ -138,6 +142,7 @@ class ServiceConfig(BaseSettings):
     )
 
     server: ServerSettings = ServerSettings()
+    http: HttpSettings = HttpSettings()
     limits: Limits = Limits()
     collections: dict[str, CollectionEntry] = Field(min_length=1)
 
@@ -188,14 +193,15 @@ class Configured(_Section):
 
     def root(self, name: str) -> str:
         """The root of a collection; a relative path starts from the configuration's folder."""
-        return self._placed(self.config.collections[name].root)
+        return self.placed(self.config.collections[name].root)
 
     def index(self, name: str) -> str | None:
         """The place of its index, if it is not beside the data."""
         place = self.config.collections[name].index
-        return None if place is None else self._placed(place)
+        return None if place is None else self.placed(place)
 
-    def _placed(self, text: str) -> str:
+    def placed(self, text: str) -> str:
+        """A path or URL of the configuration; a relative path starts from its folder."""
         kind, rest = split_url(text)
         if kind != "file" or text.startswith("file:"):
             return text

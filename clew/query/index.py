@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from clew.connectors.location import Root
 from clew.errors import EmbedderMismatchError, NoIndexError, OptionError
 from clew.indexer.embedders.protocol import Embedder
 from clew.indexer.place import Place
-from clew.indexer.snapshots import Snapshot
+from clew.indexer.snapshots import Snapshot, Statistics
 from clew.query.inspection import Inspector
 from clew.query.pinned import PinnedIndex
 from clew.query.restriction import Restriction
@@ -140,6 +141,18 @@ class Index:
     def kept_snapshots(self) -> list[int]:
         """Numbers of the snapshots that are still there, rising."""
         return self._place.snapshots.numbers()
+
+    @property
+    def statistics(self) -> Statistics:
+        """Counts of what the pinned snapshot holds."""
+        return self._pinned.statistics
+
+    @property
+    def etag(self) -> str:
+        """What identifies the pinned snapshot, or the allowed part of it, without telling anything of it."""
+        pinned = self._pinned
+        parts = (pinned.snapshot.id, repr(getattr(pinned, "restriction", None)))
+        return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
     @property
     def published_ns(self) -> int:

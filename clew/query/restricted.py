@@ -165,7 +165,7 @@ class RestrictedIndex(PinnedIndex):
         whole = self._whole.graph
         number = np.full(len(self._whole.universe), -1, dtype=np.int64)
         number[self._kept] = np.arange(len(self._kept))
-        source, target = number[whole.sources], number[whole.targets]
+        source, target = number[np.repeat(np.arange(whole.nodes), np.diff(whole.starts))], number[whole.targets]
         inside = (source >= 0) & (target >= 0)
         return LinkGraph.build(
             source[inside], target[inside], whole.weights[inside], whole.link_keys[inside], self.universe.tie

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from clew_client.types import ChunkRow, ErrorRow, FileRow, LinkRow
+from clew_client.types import ChunkRow, ErrorRow, FileRow, LinkRow, Status
 
 
 class _Answer(BaseModel):
@@ -29,6 +29,26 @@ class CollectionList(_Answer):
     """The collections that the key may see."""
 
     collections: tuple[CollectionInfo, ...] = ()
+
+
+class UpkeepInfo(_Answer):
+    """How the service keeps a collection up to date."""
+
+    phase: str = Field(description="starting, waiting for its turn, indexing, watching, failing or stopped")
+    error: str | None = None
+    failures: int = Field(0, description="Since the last look that went well.")
+    commits: int = Field(0, description="Snapshots that this service published.")
+    waiting: int = Field(0, description="Places that events named and that were not looked at yet.")
+    freshness_seconds: float | None = Field(None, description="From the first event of the last commit to searchable.")
+
+
+class CollectionStatus(Status):
+    """What `clew status` gives, and what the service alone knows."""
+
+    served: CollectionInfo
+    upkeep: UpkeepInfo | None = Field(
+        None, description="Null where this service does not index, or the key is limited."
+    )
 
 
 class Page(_Answer):
@@ -74,12 +94,11 @@ class ReindexRequest(BaseModel):
     full: bool = Field(False, description="Build everything anew.")
 
 
-class ReindexAnswer(BaseModel):
-    """What became of the wish to reindex."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
+class ReindexAnswer(_Answer):
+    """What became of the wish to reindex. The run itself follows; `status` tells of it."""
 
     accepted: bool
+    full: bool = False
 
 
 class Liveness(_Answer):

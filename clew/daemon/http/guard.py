@@ -1,0 +1,206 @@
+"""The outermost layer: request ids, Host and Origin, sizes and times of bodies, security headers, the access log.
+
+Plain ASGI, so that it costs microseconds and sees every request, those that no route takes included.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from clew.daemon.http.problems import MEDIA_TYPE, problem_bytes
+from clew.daemon.http.settings import HttpSettings
+from clew_client.service import Problem
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+#: Told of every finished request: its scope, the status and the seconds it took.
+Observer = Callable[[Scope, int, float], None]
+
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_HOST = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[^:\[\]/@\s]+)(?::\d{1,5})?")
+_QUIET = ("/healthz", "/readyz", "/metrics")  # asked every few seconds by machines
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+#: For answers that are no page: nothing in them may run, load or be framed. A page brings its own policy.
+_CLOSED = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
+
+logger = logging.getLogger("clew.http")
+
+
+class Guard:
+    """Wraps the app."""
+
+    def __init__(self, app: App, settings: HttpSettings, observe: Observer) -> None:
+        self._app = app
+        self._settings = settings
+        self._observe = observe
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1003})
+                return
+            await self._app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        headers = dict(scope["headers"])
+        given = headers.get(b"x-request-id", b"")
+        request_id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8).encode()
+        scope["clew.request_id"] = request_id.decode()
+        status = 0
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                present = {name.lower() for name, _ in message.get("headers", ())}
+                added = [(b"x-request-id", request_id), *_HEADERS, _CLOSED]
+                message["headers"] = [
+                    *message.get("headers", ()),
+                    *((name, value) for name, value in added if name not in present),
+                ]
+            await send(message)
+
+        try:
+            refused = self._refused(scope, headers)
+            if refused is not None:
+                await _answer(refused, scope, sending)
+                return
+            try:
+                await self._app(scope, _Body(receive, self._settings), sending)
+            except _TooLargeError:
+                await _answer(self._too_large(), scope, sending, close=True)
+            except _TooSlowError:
+                problem = Problem(title="The body of the request did not arrive in time", status=408)
+                await _answer(problem, scope, sending, close=True)
+        finally:
+            took = time.perf_counter() - began
+            self._observe(scope, status, took)
+            logger.log(
+                logging.DEBUG if scope["path"] in _QUIET else logging.INFO,
+                "%s %s %s",
+                scope["method"],
+                scope["path"],
+                status or "gone",
+                extra={
+                    "request_id": scope["clew.request_id"],
+                    "method": scope["method"],
+                    "path": scope["path"],
+                    "status": status,
+                    "ms": round(took * 1000, 2),
+                    "client": (scope.get("client") or ("local",))[0],
+                    "key": scope.get("clew.key"),
+                },
+            )
+
+    def _refused(self, scope: Scope, headers: dict[bytes, bytes]) -> Problem | None:
+        host = headers.get(b"host", b"").decode("latin-1")
+        if sum(name == b"host" for name, _ in scope["headers"]) > 1 or not is_known_host(host, self._settings.hosts):
+            return Problem(
+                type="urn:clew:problem:host",
+                title="The service does not answer under this name",
+                status=421,
+                detail="Ask it as localhost or by its IP address, or add the name to `hosts` in its settings.",
+            )
+        origin = headers.get(b"origin")
+        if origin is not None and scope["method"] not in _SAFE and not self._own_origin(origin.decode("latin-1"), host):
+            return Problem(
+                type="urn:clew:problem:origin",
+                title="Pages of this origin may not ask",
+                status=403,
+                detail="Add the origin to `cors_origins` in the settings of the service.",
+            )
+        length = headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length[:19]) > self._settings.body_bytes:
+            return self._too_large()
+        return None
+
+    def _own_origin(self, origin: str, host: str) -> bool:
+        return origin in self._settings.cors_origins or origin.partition("://")[2] == host
+
+    def _too_large(self) -> Problem:
+        return Problem(
+            type="urn:clew:problem:body",
+            title="The body of the request is too large",
+            status=413,
+            detail=f"At most {self._settings.body_bytes} bytes are taken.",
+        )
+
+
+def is_known_host(host: str, allowed: tuple[str, ...]) -> bool:
+    """Whether a Host header names the service: localhost, an IP address (no name can be rebound to one), or a name of
+    the settings."""
+    found = _HOST.fullmatch(host)
+    if found is None:
+        return False
+    name = found[1].strip("[]").lower().rstrip(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return any(
+            name == one.lower() or (one.startswith("*.") and name.endswith(one[1:].lower())) or one == "*"
+            for one in allowed
+        )
+    return True
+
+
+class _TooLargeError(Exception):
+    pass
+
+
+class _TooSlowError(Exception):
+    pass
+
+
+class _Body:
+    """`receive`, with a bound on the bytes of the body and on the time until all of them are there."""
+
+    def __init__(self, receive: Receive, settings: HttpSettings) -> None:
+        self._receive = receive
+        self._left = settings.body_bytes
+        self._seconds = settings.body_seconds
+        self._deadline: float | None = None
+        self._whole = False
+
+    async def __call__(self) -> Message:
+        if self._whole:  # what comes now is the end of the connection, and may take its time
+            return await self._receive()
+        now = time.monotonic()
+        if self._deadline is None:
+            self._deadline = now + self._seconds
+        try:
+            message = await asyncio.wait_for(self._receive(), self._deadline - now)
+        except TimeoutError:
+            raise _TooSlowError from None
+        if message["type"] == "http.request":
+            self._left -= len(message.get("body", b""))
+            if self._left < 0:
+                raise _TooLargeError
+            self._whole = not message.get("more_body", False)
+        return message
+
+
+async def _answer(problem: Problem, scope: Scope, send: Send, *, close: bool = False) -> None:
+    body = problem_bytes(problem.model_copy(update={"instance": scope["clew.request_id"]}))
+    headers = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
+    if close or problem.status == 413:
+        headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
