@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from datetime import UTC, datetime
 
-
 #: What records of requests carry beside their message.
 _EXTRAS = ("request_id", "trace_id", "client", "key", "method", "path", "status", "ms", "refused")
 
