@@ -482,7 +482,7 @@ def statistics(writer: Writer, base: Snapshot, added_languages: Mapping[str, int
         languages[language] = languages.get(language, 0) + count
     vectors = 0
     if writer.generation.dimension is not None:
-        vectors = tables["chunks"].count("vector IS NOT NULL")
+        vectors = tables["chunks"].rows - tables["chunks"].count("vector IS NULL")
     return base.statistics.model_copy(
         update={
             "files": tables["files"].tally("state"),

@@ -45,7 +45,7 @@ class Thresholds:
     factor: int = 4
     dead_share: float = 0.1  # of a part's passages or rows, but only
     least_dead: int = 64  # from so many on: a part of four of which one is dead waits for its tier
-    deltas: int = 6  # edge files behind the base
+    deltas: int = 4  # edge files behind the base; a run may add three before they are folded again
     # From these sizes on a part is merged no more. A build leaves segments and fragments of 16,384 passages: to merge those
     # at once, at its end, would analyse and write most of them twice.
     passages: int = 1 << 13  # of a segment
@@ -108,6 +108,17 @@ def _tier(size: int, factor: int) -> int:
     while size >= factor:
         size, tier = size // factor, tier + 1
     return tier
+
+
+def foldable(sizes: Sequence[int]) -> int:
+    """From which one on deltas, oldest first, are to become one: the latest three, and all before them that are no larger than
+    what is folded so far. Each of those that stay is larger than all after it, so they are few, and an edge is written
+    again log2 times and not once a commit."""
+    start, size = len(sizes), 0
+    while start and (len(sizes) - start < 3 or sizes[start - 1] <= size):
+        start -= 1
+        size += sizes[start]
+    return start
 
 
 def untidy(parts: Sequence[Part], largest: int) -> list[Part]:
@@ -272,9 +283,10 @@ class _Compaction:
         base = refs[0].edges if refs[0].kind == "base" else 0
         if full or sum(ref.edges for ref in deltas) > base / self._thresholds.factor:
             return renew_edges(writer, None)
-        # Deltas become one that is small beside the base; the base is written again only when they outgrow it.
-        folded = fold_deltas(writer.place.store, writer.generation.id, deltas)
-        return (*(ref for ref in refs if ref.kind == "base"), folded)
+        # The base is written again only when the deltas outgrow a part of it; until then the latest ones become one.
+        start = foldable([ref.edges for ref in deltas])
+        folded = fold_deltas(writer.place.store, writer.generation.id, deltas[start:])
+        return (*(ref for ref in refs if ref.kind == "base"), *deltas[:start], folded)
 
 
 def segment_keys(writer: Writer, ref: SegmentRef) -> NDArray[np.int64]:

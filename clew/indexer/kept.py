@@ -11,7 +11,7 @@ from what is compacted: they would have to be kept up by the very runs that they
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -68,14 +68,17 @@ class _Column:
 
 
 _NO_ROWS: NDArray[np.int32] = np.empty(0, dtype=np.int32)
+_MOST_WORDS = 200  # of a column whose words are counted
 
 
 @dataclass(slots=True)
 class _Content:
     """What is known of a fragment's rows, whichever of them are deleted."""
 
-    seen: NDArray[np.bool_]  # rows that were alive when this was read; others are not in the columns
+    seen: NDArray[np.bool_]  # rows that were alive when this was read; nothing is known of the others
     columns: dict[str, _Column]
+    matching: dict[str, NDArray[np.int32]] = field(default_factory=dict)  # offsets by expression
+    words: dict[str, tuple[NDArray[np.uint8], list[str]]] = field(default_factory=dict)  # by column: number, words
 
     @property
     def bytes(self) -> int:
@@ -87,7 +90,7 @@ class _State:
     """What is known of a fragment as it is with its deletions."""
 
     alive: NDArray[np.bool_] | None = None  # None: not looked at, or all
-    tallies: dict[str, Any] = field(default_factory=dict)
+    tallies: dict[str, dict[str, int]] = field(default_factory=dict)  # by column
 
 
 class KeptFragments:
@@ -133,18 +136,59 @@ class KeptFragments:
         column = content.columns["file_key"]
         return column.values[self._alive(fragment)[column.offsets]] if fragment.deleted else column.values
 
-    # --- tallies -------------------------------------------------------------------------------
+    # --- counting ------------------------------------------------------------------------------
 
-    def tally(self, table: Table, name: str, count: Callable[[Fragment], Any]) -> list[tuple[Fragment, Any]]:
-        """What `count` says of each fragment; it is asked once of a fragment and its deletions."""
-        found = []
+    def matching(self, table: Table, where: str) -> NDArray[np.uint64] | None:
+        """Addresses of the rows for which an expression holds, in stored order: few, as a rule."""
+        found = [np.empty(0, dtype=np.uint64)]
         for fragment in self.fragments(table):
-            tallies = self._state(fragment).tallies
-            if name not in tallies:
+            content = None if self.is_full else self._content(table, fragment)
+            if content is None:
+                return None
+            if where not in content.matching:
                 with table.reading():
-                    tallies[name] = count(fragment)
-            found.append((fragment, tallies[name]))
-        return found
+                    rows = fragment.handle.scanner(columns=[], filter=where, with_row_address=True).to_table()
+                content.matching[where] = _offsets(rows).astype(np.int32)
+                content.seen &= self._alive(fragment) if fragment.deleted else True
+            offsets = content.matching[where]
+            if len(offsets) and fragment.deleted:
+                offsets = offsets[self._alive(fragment)[offsets]]
+            found.append((np.uint64(fragment.number) << np.uint64(32)) | offsets.astype(np.uint64))
+        return np.concatenate(found)
+
+    def tally(self, table: Table, column: str) -> dict[str, int] | None:
+        """How many rows have each word of a column of few words ('' where there is none)."""
+        total: dict[str, int] = {}
+        for fragment in self.fragments(table):
+            content = None if self.is_full else self._content(table, fragment)
+            if content is None:
+                return None
+            tallies = self._state(fragment).tallies
+            if column not in tallies:
+                counts = self._count(table, fragment, content, column)
+                if counts is None:
+                    return None
+                tallies[column] = counts
+            for word, count in tallies[column].items():
+                total[word] = total.get(word, 0) + count
+        return total
+
+    def _count(self, table: Table, fragment: Fragment, content: _Content, column: str) -> dict[str, int] | None:
+        if column not in content.words:
+            with table.reading():
+                rows = fragment.handle.scanner(columns=[column], with_row_address=True).to_table()
+            coded = rows[column].combine_chunks().fill_null("").dictionary_encode()
+            if len(coded.dictionary) > _MOST_WORDS:
+                return None
+            numbers = np.zeros(fragment.rows, dtype=np.uint8)
+            numbers[_offsets(rows)] = coded.indices.to_numpy()
+            content.words[column] = (numbers, coded.dictionary.to_pylist())
+            content.seen &= self._alive(fragment) if fragment.deleted else True
+        numbers, words = content.words[column]
+        if fragment.deleted:
+            numbers = numbers[self._alive(fragment)]
+        counts = np.bincount(numbers, minlength=len(words)).tolist()
+        return {word: count for word, count in zip(words, counts, strict=False) if count}
 
     # --- what is kept --------------------------------------------------------------------------
 
@@ -159,9 +203,7 @@ class KeptFragments:
 
     def retain(self, tables: Iterable[Table]) -> None:
         """Forget all but these tables at their versions."""
-        self._versions = {
-            (table.uri, table.version): self.fragments(table) for table in tables if table.name in LOOKUPS
-        }
+        self._versions = {(table.uri, table.version): self.fragments(table) for table in tables}
         kept = [fragment for fragments in self._versions.values() for fragment in fragments]
         contents, states = {one.content for one in kept}, {one.state for one in kept}
         self._contents = {key: value for key, value in self._contents.items() if key in contents}
@@ -228,7 +270,7 @@ def _offsets(rows: pa.Table) -> NDArray[np.int64]:
 
 
 def _read(table: Table, fragment: Fragment) -> _Content:
-    names = LOOKUPS[table.name]
+    names = LOOKUPS.get(table.name, ())
     rows = fragment.handle.scanner(columns=list(names), with_row_address=True).to_table()
     offsets = _offsets(rows)
     seen = np.zeros(fragment.rows, dtype=bool)

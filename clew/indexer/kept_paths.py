@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,15 @@ COLUMNS = ["file_key", "path", "urls"]
 _FEW = 256  # changes on top of a base, from which on a base is made anew when they outgrow twice the root of its size
 
 _Facts = tuple[str, tuple[str, ...]]  # path, declared addresses
+_NONE: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
+
+
+class _Rows(NamedTuple):
+    """A fragment of the files table as it was seen."""
+
+    content: tuple[str, ...]
+    state: tuple[str, ...]
+    keys: NDArray[np.uint32]  # of the files whose rows stand in it
 
 
 class KeptPaths:
@@ -25,7 +34,7 @@ class KeptPaths:
 
     def __init__(self) -> None:
         self._uri = ""
-        self._fragments: dict[int, tuple[tuple[str, ...], NDArray[np.uint32]]] = {}  # state, keys of its rows
+        self._fragments: dict[int, _Rows] = {}
         self._changed: dict[int, _Facts | None] = {}  # by file key, since the base was made
         self._base: _Base | None = None
         self.paths: ChangedPaths = ChangedPaths(PathIndex([]))
@@ -35,32 +44,33 @@ class KeptPaths:
         kept = table.kept
         if kept is None:
             return False
-        now: dict[int, tuple[tuple[str, ...], NDArray[np.uint32]]] = {}
+        now: dict[int, _Rows] = {}
         for fragment in kept.fragments(table):
             known = self._fragments.get(fragment.number) if table.uri == self._uri else None
-            if known is not None and known[0] == fragment.state:
+            if known is not None and known.state == fragment.state:
                 now[fragment.number] = known
                 continue
             keys = kept.file_keys(table, fragment)
             if keys is None:
                 return False
-            now[fragment.number] = (fragment.state, keys)
+            now[fragment.number] = _Rows(fragment.content, fragment.state, keys)
         if self._base is None or table.uri != self._uri or not self._apply(table, now):
             self._renew(table)
         self._uri, self._fragments = table.uri, now
         return True
 
-    def _apply(self, table: Table, now: dict[int, tuple[tuple[str, ...], NDArray[np.uint32]]]) -> bool:
+    def _apply(self, table: Table, now: dict[int, _Rows]) -> bool:
         """Follow the rows that came and went. False where there are so many that it is the cheaper to begin anew."""
-        gone: list[NDArray[np.uint32]] = [np.empty(0, dtype=np.uint32)]
-        come = gone.copy()
+        gone, come = [_NONE], [_NONE]
         for number in sorted({*self._fragments, *now}):
             before, after = self._fragments.get(number), now.get(number)
             if before is after:
                 continue
-            old, new = (one[1] if one is not None else gone[0] for one in (before, after))
-            gone.append(np.setdiff1d(old, new, assume_unique=True))
-            come.append(np.setdiff1d(new, old, assume_unique=True))
+            old, new = (one.keys if one is not None else _NONE for one in (before, after))
+            if before is not None and after is not None and before.content == after.content:
+                old, new = np.setdiff1d(old, new, assume_unique=True), np.setdiff1d(new, old, assume_unique=True)
+            gone.append(old)
+            come.append(new)
         left, arrived = np.concatenate(gone), np.concatenate(come)
         most = max(_FEW, 2 * isqrt(table.rows))
         if len(arrived) > max(most, 1 << 15):

@@ -34,7 +34,7 @@ from clew.indexer.snapshots import EdgeRef, Snapshot
 from clew.indexer.tables import Table, TableChange
 from clew.indexer.writer import Writer
 
-MOST_DELTAS = 8  # edge files behind the base before they are merged into a new base
+MOST_DELTAS = 32  # edge files behind the base before they are merged into a new base; upkeep folds them long before
 DELTA_SHARE = 0.3  # of all links; where more is affected, a base is written at once
 SLICE = 65_536  # links resolved at a time: 110 MB with the texts around them
 EMBEDDED_AT_ONCE = 1024  # anchor contexts

@@ -166,17 +166,10 @@ class Table:
 
     def addresses_where(self, where: str) -> NDArray[np.uint64]:
         """Addresses of the rows for which an expression holds, in stored order."""
-        if self.kept is None:
-            found: NDArray[np.uint64] = self.read_with_addresses([], where)["_rowaddr"].to_numpy()
-            return found
-        parts = self.kept.tally(
-            self,
-            f"where {where}",
-            lambda one: (
-                one.handle.scanner(columns=[], filter=where, with_row_address=True).to_table()["_rowaddr"].to_numpy()
-            ),
-        )
-        return np.concatenate([np.empty(0, dtype=np.uint64), *(addresses for _, addresses in parts)])
+        found = self.kept.matching(self, where) if self.kept is not None else None
+        if found is None:
+            found = self.read_with_addresses([], where)["_rowaddr"].to_numpy()
+        return found
 
     def read_where(self, columns: list[str], where: str) -> pa.Table:
         """Rows for which an expression holds, with `_rowaddr`, in stored order."""
@@ -186,24 +179,16 @@ class Table:
         return self.take_addresses(addresses, columns).append_column("_rowaddr", pa.array(addresses, pa.uint64()))
 
     def count(self, where: str) -> int:
-        """How many rows there are for which an expression holds."""
-        if self.kept is None:
-            with self.reading():
-                return int(self.dataset.count_rows(where))
-        counts = self.kept.tally(self, f"count {where}", lambda one: one.handle.count_rows(where))
-        return sum(count for _, count in counts)
+        """How many rows there are for which an expression holds; meant for expressions that hold for few."""
+        if self.kept is not None:
+            return len(self.addresses_where(where))
+        with self.reading():
+            return int(self.dataset.count_rows(where))
 
     def tally(self, column: str) -> dict[str, int]:
-        """How many rows have each value of a column of texts ('' where there is none)."""
-        if self.kept is None:
-            return tally_of(self.read([column])[column])
-        total: dict[str, int] = {}
-        for _, counts in self.kept.tally(
-            self, f"tally {column}", lambda one: tally_of(one.handle.to_table(columns=[column])[column])
-        ):
-            for value, count in counts.items():
-                total[value] = total.get(value, 0) + count
-        return total
+        """How many rows have each word of a column of few words ('' where there is none)."""
+        found = self.kept.tally(self, column) if self.kept is not None else None
+        return tally_of(self.read([column])[column]) if found is None else found
 
     def take_addresses(self, addresses: NDArray[np.uint64], columns: list[str]) -> pa.Table:
         """Rows at these addresses, in their order."""
@@ -301,12 +286,23 @@ class Table:
         return bool(self.dataset.latest_version == self.version)
 
     def move_tag(self) -> None:
-        """Let plain Lance readers that ask for the tag `clew` open the published version."""
+        """Let plain Lance readers that ask for the tag `clew` open the published version; never an earlier one again.
+
+        A writer that was paused behind its publication may find the tag further on, or its version swept.
+        """
         tags = self.dataset.tags
-        if TAG in tags.list():
-            tags.update(TAG, self.version)
-        else:
-            tags.create(TAG, self.version)
+        try:
+            present = tags.list().get(TAG)
+            if present is None:
+                tags.create(TAG, self.version)
+            elif present["version"] < self.version:
+                tags.update(TAG, self.version)
+        except (ValueError, OSError) as error:
+            self.guard()
+            raise StorageError(
+                f"Moving the tag {TAG!r} of table {self.name} at {self.uri} to version {self.version}: {error}. What was "
+                "published stands; run the command again."
+            ) from error
 
 
 def tally_of(column: pa.ChunkedArray) -> dict[str, int]:
