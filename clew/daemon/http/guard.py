@@ -76,18 +76,28 @@ class Guard:
                 ]
             await send(message)
 
+        body = _Body(receive, self._settings)
+        replaced = False
+
+        async def answering(message: Message) -> None:
+            """What the app sends; unless the body was cut off, of which it can only guess what is wrong."""
+            nonlocal replaced
+            if body.refusal is not None and not status:
+                replaced = True
+                await _answer(body.refusal, scope, sending)
+            elif not replaced:
+                await sending(message)
+
         try:
             refused = self._refused(scope, headers)
             if refused is not None:
                 await _answer(refused, scope, sending)
                 return
             try:
-                await self._app(scope, _Body(receive, self._settings), sending)
-            except _TooLargeError:
-                await _answer(self._too_large(), scope, sending, close=True)
-            except _TooSlowError:
-                problem = Problem(title="The body of the request did not arrive in time", status=408)
-                await _answer(problem, scope, sending, close=True)
+                await self._app(scope, body, answering)
+            except _CutOffError:
+                if body.refusal is not None and not status:
+                    await _answer(body.refusal, scope, sending)
         finally:
             took = time.perf_counter() - began
             self._observe(scope, status, took)
@@ -127,19 +137,11 @@ class Guard:
             )
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length[:19]) > self._settings.body_bytes:
-            return self._too_large()
+            return _too_large(self._settings)
         return None
 
     def _own_origin(self, origin: str, host: str) -> bool:
         return origin in self._settings.cors_origins or origin.partition("://")[2] == host
-
-    def _too_large(self) -> Problem:
-        return Problem(
-            type="urn:clew:problem:body",
-            title="The body of the request is too large",
-            status=413,
-            detail=f"At most {self._settings.body_bytes} bytes are taken.",
-        )
 
 
 def is_known_host(host: str, allowed: tuple[str, ...]) -> bool:
@@ -161,11 +163,7 @@ def is_known_host(host: str, allowed: tuple[str, ...]) -> bool:
     return True
 
 
-class _TooLargeError(Exception):
-    pass
-
-
-class _TooSlowError(Exception):
+class _CutOffError(Exception):
     pass
 
 
@@ -174,33 +172,47 @@ class _Body:
 
     def __init__(self, receive: Receive, settings: HttpSettings) -> None:
         self._receive = receive
+        self._settings = settings
         self._left = settings.body_bytes
-        self._seconds = settings.body_seconds
         self._deadline: float | None = None
         self._whole = False
+        self.refusal: Problem | None = None  # why it was cut off
 
     async def __call__(self) -> Message:
         if self._whole:  # what comes now is the end of the connection, and may take its time
             return await self._receive()
         now = time.monotonic()
         if self._deadline is None:
-            self._deadline = now + self._seconds
+            self._deadline = now + self._settings.body_seconds
         try:
             message = await asyncio.wait_for(self._receive(), self._deadline - now)
         except TimeoutError:
-            raise _TooSlowError from None
+            self.refusal = Problem(
+                type="urn:clew:problem:body", title="The body of the request did not arrive in time", status=408
+            )
+            raise _CutOffError from None
         if message["type"] == "http.request":
             self._left -= len(message.get("body", b""))
             if self._left < 0:
-                raise _TooLargeError
+                self.refusal = _too_large(self._settings)
+                raise _CutOffError
             self._whole = not message.get("more_body", False)
         return message
 
 
-async def _answer(problem: Problem, scope: Scope, send: Send, *, close: bool = False) -> None:
+def _too_large(settings: HttpSettings) -> Problem:
+    return Problem(
+        type="urn:clew:problem:body",
+        title="The body of the request is too large",
+        status=413,
+        detail=f"At most {settings.body_bytes} bytes are taken.",
+    )
+
+
+async def _answer(problem: Problem, scope: Scope, send: Send) -> None:
     body = problem_bytes(problem.model_copy(update={"instance": scope["clew.request_id"]}))
     headers = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
-    if close or problem.status == 413:
+    if problem.status in (408, 413):  # what is still to come of the body is not read
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": problem.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
