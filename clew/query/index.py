@@ -255,7 +255,7 @@ class Index:
         its fusion and expansion: see `Searcher.rankings`. A document counts with its best passage."""
         depth = request.k
         while True:
-            rankings = self._ready().rankings(request.model_copy(update={"k": depth}), variants)
+            rankings = list(self._ready().rankings(request.model_copy(update={"k": depth}), variants))
             found = [self._pinned.catalog.documents_of(ordinals, count) for ordinals in rankings]
             if all(len(ids) >= count or len(one) < depth for ids, one in zip(found, rankings, strict=True)):
                 return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, field, replace
@@ -197,24 +197,22 @@ class Searcher:
         request: SearchRequest,
         variants: Sequence[Mapping[str, Any]] = ({},),
         prefixes: Sequence[str] | None = None,
-    ) -> list[Ordinals]:
+    ) -> Iterator[Ordinals]:
         """Chunks alone, best first, without the cost of hits: of the request, and of variants of how it is fused.
 
         A variant replaces fields of the request that matter after the paths have answered (`combine`, `normalize`,
-        `expand`), so that all of them cost one round of the paths. Each list holds all candidates, and at least
-        `offset + k` chunks where there are as many; it begins as the hits of `search` do.
+        `expand`), so that all of them cost one round of the paths; each is ranked when it is taken. A ranking holds all
+        candidates, and at least `offset + k` chunks where there are as many; it begins as the hits of `search` do.
         """
         asked = self._prepare(request, prefixes)
         weights, _ = self._weights(request)
         answered = self._answer(asked, weights, request.over_fetch)
-        found: list[Ordinals] = []
         for changes in variants:
             one = replace(asked, request=request.model_copy(update=dict(changes)))
             fused = replace(answered, deeper=[], _position=None)
             if answered.lists and not changes.keys().isdisjoint(("combine", "normalize")):
                 self._fuse(one, fused)
-            found.append(self._ranking(one, fused, self._expand(one, fused), weights)[0])
-        return found
+            yield self._ranking(one, fused, self._expand(one, fused), weights)[0]
 
     def find(self, request: SearchRequest, prefixes: Sequence[str] | None = None) -> Found:
         """The ranking that `search` makes its hits of, at least `offset + k` deep where there is as much."""
