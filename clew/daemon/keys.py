@@ -42,6 +42,7 @@ _N, _R, _P = 1 << 14, 8, 1
 WRONG_PER_MINUTE = 30
 _PEERS = 10_000  # whose wrong keys are remembered
 _KEY = re.compile(r"clew_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
+_WRITTEN = re.compile(r"clew_([0-9a-f]{16})_[A-Za-z0-9_-]+")
 _ID = re.compile(r"[0-9a-f]{16}")
 
 Scope = Literal["search", "full"]
@@ -338,6 +339,11 @@ def _slow_hash(secret: str, salt: bytes) -> bytes:
 
 def _moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def redacted(text: str) -> str:
+    """A text for a log: keys in it, put there by mistake, are cut down to their ids."""
+    return _WRITTEN.sub(r"clew_\1_…", text)
 
 
 def read_span(text: str) -> float:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from clew.daemon.keys import Key, KeyRing
+from clew.daemon.keys import Key, KeyRing, redacted
 from clew.errors import AccessDeniedError, InvalidKeyError, NoSuchCollectionError, OverloadedError
 from clew.query.restriction import Restriction
 
@@ -87,7 +87,7 @@ class Gatekeeper:
             "request_id": scope.get("clew.request_id"),
             "client": peer,
             "method": scope["method"],
-            "path": scope["path"],
+            "path": redacted(scope["path"]),
         }
         try:
             key = await asyncio.to_thread(keys.check, bearer(request.headers), peer)

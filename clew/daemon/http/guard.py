@@ -16,6 +16,7 @@ from typing import Any
 
 from clew.daemon.http.problems import MEDIA_TYPE, problem_bytes
 from clew.daemon.http.settings import HttpSettings
+from clew.daemon.keys import redacted
 from clew_client.service import Problem
 
 Scope = MutableMapping[str, Any]
@@ -99,18 +100,18 @@ class Guard:
                 if body.refusal is not None and not status:
                     await _answer(body.refusal, scope, sending)
         finally:
-            took = time.perf_counter() - began
+            took, shown = time.perf_counter() - began, redacted(scope["path"])
             self._observe(scope, status, took)
             logger.log(
                 logging.DEBUG if scope["path"] in _QUIET else logging.INFO,
                 "%s %s %s",
                 scope["method"],
-                scope["path"],
+                shown,
                 status or "gone",
                 extra={
                     "request_id": scope["clew.request_id"],
                     "method": scope["method"],
-                    "path": scope["path"],
+                    "path": shown,
                     "status": status,
                     "ms": round(took * 1000, 2),
                     "client": (scope.get("client") or ("local",))[0],
