@@ -47,6 +47,10 @@ def context(
         float | None, typer.Option("--min-similarity", metavar="X", help="Leave out links of a lower weight.")
     ] = None,
     intent: Annotated[str | None, typer.Option("--intent", metavar="on|off", help="As in search.")] = None,
+    abstain: Annotated[
+        str | None,
+        typer.Option("--abstain", metavar="on|mark|off", help="on: no passages where nothing seems to answer."),
+    ] = None,
     place: IndexPlace = None,
     storage_option: StorageOptions = None,
     snapshot: SnapshotNumber = None,
@@ -64,6 +68,7 @@ def context(
         "fanout": fanout,
         "min_similarity": min_similarity,
         "intent": intent,
+        "abstain": abstain,
     }
     index = opened(root, place, storage_option, snapshot, as_of)
     given = {name: value for name, value in options.items() if value is not None}
@@ -78,10 +83,9 @@ def _print(result: ContextResult) -> None:
     """The passages as a model gets them on stdout, figures on stderr."""
     for name, reason in result.degraded.items():
         say(f"degraded: {name}: {reason}")
-    if result.passages:
-        print_text(result.render())
-    else:
-        print_text("nothing found")
+    if result.abstained:
+        say(f"nothing seems to answer this: {result.reason}")
+    print_text(result.render() if result.passages else "nothing found")
     what = "the whole collection" if result.whole_collection else f"{len(result.passages)} passages"
     saved = f"; parent windows would take {result.parent_window_tokens:,}" if not result.whole_collection else ""
     say(textwrap.shorten(f"{what}, {result.tokens:,} tokens ({result.tokenizer}){saved}", 200))

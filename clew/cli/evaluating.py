@@ -14,7 +14,7 @@ from clew.cli.searching import _names, _weights
 from clew.errors import OptionError
 
 if TYPE_CHECKING:
-    from clew_client.types import EvaluationReport
+    from clew_client.types import Calibration, EvaluationReport
 
 
 def register(app: typer.Typer) -> None:
@@ -26,8 +26,10 @@ def register(app: typer.Typer) -> None:
 
 def evaluate(
     root: Root,
-    queries: Annotated[str, typer.Option("--queries", metavar="F", help="JSON lines with _id and text.")],
-    qrels: Annotated[str, typer.Option("--qrels", metavar="F", help="Tab-separated: query-id, corpus-id, score.")],
+    queries: Annotated[str | None, typer.Option("--queries", metavar="F", help="JSON lines with _id and text.")] = None,
+    qrels: Annotated[
+        str | None, typer.Option("--qrels", metavar="F", help="Tab-separated: query-id, corpus-id, score.")
+    ] = None,
     k: Annotated[
         int,
         typer.Option(
@@ -66,6 +68,14 @@ def evaluate(
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE.svg", help="Draw nDCG@10 of every setting with its interval.")
     ] = None,
+    calibrate: Annotated[
+        bool,
+        typer.Option(
+            "--calibrate",
+            help="Fit the confidence below which nothing counts as found, and keep it with the index; without --queries "
+            "by the index's own sentences.",
+        ),
+    ] = False,
     minimum: Annotated[
         list[str] | None,
         typer.Option("--min", metavar="METRIC=X", help="Exit with 1 below, as in ndcg@10=0.7; repeatable."),
@@ -100,8 +110,20 @@ def evaluate(
             raise OptionError(f"Writing {name}: there is no folder {Path(name).parent}.")
     index = opened(root, place, storage_option, snapshot, as_of)
     given = {name: value for name, value in options.items() if value is not None}
+    if calibrate and queries is None and qrels is None:
+        fitted = index.calibrate(progress=progress(), **given)
+        if as_json:
+            print_json(fitted)
+        else:
+            _print_calibration(fitted)
+        return 0
+    if queries is None or qrels is None:
+        raise OptionError("Give the questions with --queries and their judgements with --qrels.")
     found = answer_all(index, read_judged(queries, qrels), cluster=cluster, progress=progress(), **given)
     report = found.report()
+    if calibrate:
+        asked = list(read_judged(queries, qrels).queries.values())
+        report = report.model_copy(update={"calibration": index.calibrate(asked, progress=progress(), **given)})
     if per_question:
         import orjson
 
@@ -118,6 +140,14 @@ def evaluate(
         for line in missed:
             print_text(line)
     return 1 if missed else 0
+
+
+def _print_calibration(fitted: Calibration) -> None:
+    by = "questions" if fitted.method == "questions" else "questions made of its own sentences"
+    print_text(
+        f"nothing counts as found below a confidence of {fitted.floor:.3f} ({fitted.function}): {fitted.lost:.1%} of "
+        f"{fitted.questions} {by} and {1 - fitted.accepted:.1%} of {fitted.foreign} foreign ones are below"
+    )
 
 
 def _write(name: str, data: bytes) -> None:
@@ -145,4 +175,6 @@ def _print(report: EvaluationReport) -> None:
             print_text(
                 f"{metric}: {one.of} over {one.over} {one.difference:+.4f} ({one.low:+.4f} to {one.high:+.4f}, p = {one.p:.4f})"
             )
+    if report.calibration is not None:
+        _print_calibration(report.calibration)
     print_text("latency " + ", ".join(f"{name} {value:.1f} ms" for name, value in report.latency_ms.items()))

@@ -45,6 +45,14 @@ def search(
     intent: Annotated[
         str | None, typer.Option("--intent", metavar="on|off", help="Adjust weights to the question.")
     ] = None,
+    abstain: Annotated[
+        str | None,
+        typer.Option(
+            "--abstain",
+            metavar="on|mark|off",
+            help="Where nothing seems to answer: on: the nearest misses aside; mark: say so; off: do not judge.",
+        ),
+    ] = None,
     timeout: Annotated[float | None, typer.Option("--timeout", metavar="S", help="Seconds a path may take.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score came about.")] = False,
     place: IndexPlace = None,
@@ -64,6 +72,7 @@ def search(
         "normalize": normalize,
         "combine": combine,
         "intent": intent,
+        "abstain": abstain,
         "timeout": timeout,
         "explain": explain or None,
         "hops": hops,
@@ -101,10 +110,17 @@ def print_result(result: SearchResult, *, explain: bool = False) -> None:
     """Hits as people read them."""
     for name, reason in result.degraded.items():
         say(f"degraded: {name}: {reason}")
-    if not result.hits:
+    misses = result.nearest or (result.hits if result.abstained else ())
+    if misses:
+        print_text(f"nothing found: {result.reason}")
+        print_text("The nearest misses:")
+    elif not result.hits:
         print_text("nothing found")
-    for hit in result.hits:
+    for hit in misses or result.hits:
         _print_hit(hit, explain=explain)
+    if explain and result.confidence is not None:
+        signals = ", ".join(f"{name} {value:.3f}" for name, value in (result.signals or {}).items())
+        print_text(f"confidence {result.confidence:.3f} (floor {result.floor:.3f}): {signals}")
 
 
 def _print_hit(hit: Hit, *, explain: bool) -> None:

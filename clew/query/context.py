@@ -291,11 +291,14 @@ class ContextBuilder:
         require_question(request.text)
         allowed = self._searcher.allowed(request.where)
         taken = self._whole(request, tokenizer, allowed)
-        whole, degraded = taken is not None, {}
+        whole, judged, degraded = taken is not None, {}, {}
         if taken is None:
             found = self._searcher.find(request)
             degraded = found.answered.degraded
-            taken = self._select(request, tokenizer, found)
+            judgement = self._searcher.judge(found)
+            judged = {} if judgement is None else judgement.report()
+            silent = judgement is not None and judgement.abstained and request.abstain == "on"
+            taken = _Taken(runs=[], rows={}) if silent else self._select(request, tokenizer, found)
         tokens = sum(run.tokens for run in taken.runs)
         return ContextResult(
             passages=self._passages(taken),
@@ -308,6 +311,7 @@ class ContextBuilder:
             tokenizer=tokenizer.name,
             degraded=degraded,
             took_ms=round((time.perf_counter() - began) * 1000, 3),
+            **judged,
         )
 
     # --- what is taken ---

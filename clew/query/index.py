@@ -16,11 +16,12 @@ from clew.errors import EmbedderMismatchError, NoIndexError, OptionError
 from clew.indexer.embedders.protocol import Embedder
 from clew.indexer.place import Place
 from clew.indexer.snapshots import Snapshot, Statistics
-from clew.query.inspection import Inspector
+from clew.query.inspection import Inspector, degraded
 from clew.query.pinned import PinnedIndex
 from clew.query.restriction import Restriction
 from clew_client.service import ChunkAnswer
 from clew_client.types import (
+    Calibration,
     CheckReport,
     ContextRequest,
     ContextResult,
@@ -35,6 +36,7 @@ from clew_client.types import (
 )
 
 if TYPE_CHECKING:
+    from clew.indexer.progress import Progress
     from clew.query.search import Searcher
     from clew.query.tokens import Tokenizer
 
@@ -271,6 +273,35 @@ class Index:
         counter = open_tokenizer(tokenizer)
         named = {} if tokenizer.startswith("file:") else {"tokenizer": tokenizer}
         return self.passages(_request(ContextRequest, text, max_tokens=max_tokens, **named, **options), counter)
+
+    def calibrate(
+        self, questions: Sequence[str] = (), *, store: bool = True, progress: Progress | None = None, **options: Any
+    ) -> Calibration:
+        """Fit the confidence below which nothing counts as found, and keep it beside the index.
+
+        `questions`: such as the index should answer, one hundred or more; without any, the index's own sentences serve.
+        `options` are those of `search`. Takes effect on indexes opened from now on, this one included.
+        """
+        from clew.indexer.progress import Silence
+        from clew.query import calibration
+
+        if "dense" in degraded(self._pinned):
+            raise OptionError("Not all vectors are there yet, so a floor would not hold; run `clew index` first.")
+        searcher, said = self._ready(), progress or Silence()
+        request = search_request("a question", **{**options, "abstain": "mark"})
+        said.begin("Calibrating", None, "questions")
+
+        def confidence(text: str) -> float:
+            said.advance(1)
+            judgement = searcher.judge(searcher.find(request.model_copy(update={"text": text})))
+            return 0.0 if judgement is None else judgement.confidence
+
+        fitted = calibration.calibrate(self._pinned, searcher.function, confidence, list(questions))
+        said.end()
+        if store:
+            calibration.keep(self._place, self._pinned.generation.id, fitted)
+            self._pinned.forget("calibration")
+        return fitted
 
     def passages(self, request: ContextRequest, tokenizer: Tokenizer | None = None) -> ContextResult:
         """Answer a whole request for passages; `tokenizer` counts in place of the one that it names."""

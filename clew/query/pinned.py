@@ -89,6 +89,10 @@ class PinnedIndex:
         value: T = parts[name]
         return value
 
+    def forget(self, name: str) -> None:
+        """Load a part again when it is next asked for."""
+        self.__dict__.pop(name, None)
+
     def _explained(self, error: DamagedIndexError) -> ClewError:
         """Why something is missing: a snapshot that is not kept any more is no damage."""
         if self.place.store.exists(object_name(self.snapshot.number)):

@@ -17,9 +17,22 @@ from clew.connectors.location import Root
 from clew.errors import ClewError, OptionError, RequestError, ServiceError
 from clew.indexer.embedders.protocol import Embedder
 from clew.indexer.lexical.questions import AnalyzedQuestion, analyze_question
-from clew.query import where
+from clew.query import stopping, where
+from clew.query.abstention import (
+    MOST_TERMS,
+    TOP,
+    WORDS,
+    Function,
+    Judgement,
+    Signals,
+    coverage,
+    function_for,
+    nearest,
+    pair_share,
+)
 from clew.query.attributes import AttributesPath
 from clew.query.bm25 import Bm25Path
+from clew.query.calibration import calibration_of, floor_for
 from clew.query.candidates import Candidates, Mask, Ordinals, Scores
 from clew.query.coverage import Coverage
 from clew.query.dense import DensePath
@@ -36,7 +49,7 @@ from clew_client.types import PATHS, Hit, SearchRequest, SearchResult, SourceSco
 DEFAULT_WEIGHTS: Mapping[str, float] = {"dense": 2.0, "bm25": 0.75, "tfidf": 0.25, "attributes": 0.05}
 COVERAGE_BONUS = 0.45  # see clew.query.coverage
 EXPANSION_WEIGHTS = ExpansionWeights()
-MOST_TERMS = 64  # of a question, in the lexical residual
+NAMED = 0.5  # of what a file would score whose name is the question: then it was the file that was looked for
 DEEPER = 4  # how much more is fetched for a page beyond the candidates
 TITLE_PHRASE_BONUS = 0.2  # a phrase of the question that is a document's title; .15–.3 differ by .002
 
@@ -177,8 +190,13 @@ class Searcher:
         began = time.perf_counter()
         found = self.find(request, prefixes)
         answered, expansion = found.answered, found.expansion
+        page = slice(request.offset, request.offset + request.k)
         with _timed(answered.timings, "hits"):
-            hits = self._hits(found.asked, answered, expansion, (found.ordinals, found.scores))
+            rows = self._rows(found.ordinals[page], found.ordinals[:TOP])
+            hits = self._hits(found.asked, answered, expansion, (found.ordinals, found.scores), rows)
+        with _timed(answered.timings, "judge"):
+            judgement = self.judge(found, rows)
+        silent = judgement is not None and judgement.abstained and request.abstain == "on"
         return SearchResult(
             query=request.text,
             snapshot=self._pinned.snapshot.number,
@@ -189,7 +207,9 @@ class Searcher:
             expansion=None
             if expansion is None
             else {"edges_scanned": expansion.edges_scanned, "visited": expansion.visited, "cut": expansion.cut},
-            hits=tuple(hits),
+            hits=() if silent else tuple(hits),
+            nearest=tuple(hits) if silent else (),
+            **({} if judgement is None else judgement.report(explain=request.explain)),
         )
 
     def rankings(
@@ -214,11 +234,19 @@ class Searcher:
                 self._fuse(one, fused)
             yield self._ranking(one, fused, self._expand(one, fused), weights)[0]
 
-    def find(self, request: SearchRequest, prefixes: Sequence[str] | None = None) -> Found:
-        """The ranking that `search` makes its hits of, at least `offset + k` deep where there is as much."""
+    def find(
+        self, request: SearchRequest, prefixes: Sequence[str] | None = None, *, without: Mask | None = None
+    ) -> Found:
+        """The ranking that `search` makes its hits of, at least `offset + k` deep where there is as much.
+
+        `without`: chunks, by ordinal, that take no part, as if the index had lost them.
+        """
         asked = self._prepare(request, prefixes)
+        if without is not None:
+            asked = replace(asked, allowed=~without if asked.allowed is None else asked.allowed & ~without)
         weights, intent = self._weights(request)
         answered = self._answer(asked, weights, request.over_fetch)
+        stopping.check()
         with _timed(answered.timings, "expand"):
             expansion = self._expand(asked, answered)
         ordinals, scores = self._ranking(asked, answered, expansion, weights)
@@ -275,6 +303,7 @@ class Searcher:
 
     def _answer(self, asked: _Asked, weights: Mapping[str, float], k: int) -> _Answered:
         """Ask all paths, and fuse what they say."""
+        stopping.check()
         answered = _Answered(weights=weights)
         names = [name for name in dict.fromkeys(asked.request.paths) if weights[name] > 0]
         answered.degraded = {k: v for k, v in degraded(self._pinned).items() if k in (*names, "links")}
@@ -414,6 +443,62 @@ class Searcher:
             answered.absorb(deeper)
         return ordinals, scores
 
+    # --- whether anything answers --------------------------------------------------------------
+
+    def judge(self, found: Found, rows: Mapping[int, Mapping[str, Any]] | None = None) -> Judgement | None:
+        """Whether the best hits answer the question; None where that was not asked, or only names were searched.
+
+        `rows`: of the chunks read already, by ordinal.
+        """
+        asked, top = found.asked, found.ordinals[:TOP]
+        if asked.request.abstain == "off" or set(asked.request.paths) == {"attributes"}:
+            return None
+        signals = self.signals(found, rows)
+        function = WORDS if signals.cosine is None else self.function
+        calibration = self._pinned.once("calibration", lambda: calibration_of(self._pinned))
+        return Judgement(
+            signals=signals,
+            confidence=function.confidence(signals),
+            floor=floor_for(function, calibration),
+            function=function.name,
+            named=self._is_named(asked, found.answered, top),
+        )
+
+    @property
+    def function(self) -> Function:
+        """What makes a confidence of signals, where the vectors are there."""
+        return function_for(self._pinned.generation.fingerprint)
+
+    def signals(self, found: Found, rows: Mapping[int, Mapping[str, Any]] | None = None) -> Signals:
+        """What is known of the best hits."""
+        asked, top = found.asked, found.ordinals[:TOP]
+        if not len(top):
+            return Signals(coverage=0.0, pairs=0.0)
+        rows = self._rows(top) if rows is None else rows
+        terms = replace(asked.terms, terms=asked.terms.terms[:MOST_TERMS])
+        idf, present = self._tfidf().idf(terms), self._tfidf().presence(terms, top)
+        texts = [(f"{rows[one]['title'] or ''}\n{rows[one]['text']}", rows[one]["language"]) for one in top.tolist()]
+        cosine = None
+        if "dense" in found.answered.lists and "dense" not in found.answered.degraded:
+            cosine = nearest(self._dense().scores(asked.vector(), top))
+        return Signals(
+            coverage=coverage(idf, present), pairs=pair_share(asked.terms, idf, texts, present), cosine=cosine
+        )
+
+    def _is_named(self, asked: _Asked, answered: _Answered, top: Ordinals) -> bool:
+        """Whether one of the best hits is of a file whose name the question is, near enough."""
+        if "attributes" not in answered.lists or not len(top):
+            return False
+        scores = self._attributes().scores(asked.request.text, top)
+        return bool(scores.max() > NAMED * self._attributes().maximum(asked.request.text))
+
+    def _rows(self, *ordinals: Ordinals) -> dict[int, dict[str, Any]]:
+        """Rows of chunks, by ordinal; each is read once."""
+        wanted = np.unique(np.concatenate(ordinals))
+        if not len(wanted):
+            return {}
+        return dict(zip(wanted.tolist(), self._pinned.read_chunks(wanted).to_pylist(), strict=True))
+
     # --- hits ----------------------------------------------------------------------------------
 
     def _hits(
@@ -422,18 +507,19 @@ class Searcher:
         answered: _Answered,
         expansion: Expansion | None,
         ranking: tuple[Ordinals, Scores],
+        rows: Mapping[int, Mapping[str, Any]],
     ) -> list[Hit]:
         request = asked.request
         page = slice(request.offset, request.offset + request.k)
         ordinals, scores = ranking[0][page], ranking[1][page]
         if not len(ordinals):
             return []
-        rows = self._pinned.read_chunks(ordinals).to_pylist()
         trails = Trails(self._pinned, expansion, ordinals)
         explained = self._explained(asked, answered, ordinals, scores) if request.explain else None
         template = self._pinned.snapshot.site.url_template
         hits = []
-        for rank, (row, ordinal, score) in enumerate(zip(rows, ordinals.tolist(), scores.tolist(), strict=True)):
+        for rank, (ordinal, score) in enumerate(zip(ordinals.tolist(), scores.tolist(), strict=True)):
+            row = rows[ordinal]
             path = self._pinned.path_of(row["file_key"])
             hits.append(
                 Hit(

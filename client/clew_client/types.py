@@ -56,6 +56,11 @@ class SearchRequest(BaseModel):
     snapshot: int | None = None
     as_of: str | None = None
     timeout: float | None = Field(None, gt=0, description="Seconds; a path that takes longer is named in `degraded`.")
+    abstain: Literal["on", "mark", "off"] = Field(
+        "mark",
+        description="Where nothing seems to answer: on: no hits, the nearest misses aside; mark: hits, and `abstained`; "
+        "off: not judged.",
+    )
     explain: bool = False
 
 
@@ -136,6 +141,12 @@ class SearchResult(_Result):
     intent: dict[str, Any] | None = None
     expansion: dict[str, Any] | None = None  # edges scanned, chunks visited, where it was cut
     hits: tuple[Hit, ...] = ()
+    abstained: bool = False  # nothing seems to answer the question
+    reason: str | None = None  # why
+    confidence: float | None = None  # that the hits answer, within 0…1; null: not judged
+    floor: float | None = None  # the confidence below which nothing counts as found
+    signals: dict[str, float] | None = None  # with `explain`: what the confidence was made of
+    nearest: tuple[Hit, ...] = ()  # with abstain="on": what the hits would have been
 
     def to_arrow(self) -> Any:
         """The hits as a pyarrow Table."""
@@ -331,6 +342,10 @@ class ContextResult(_Result):
     tokenizer: str = "minilm"
     took_ms: float = 0.0
     degraded: dict[str, str] = Field(default_factory=dict)
+    abstained: bool = False  # nothing seems to answer the question
+    reason: str | None = None  # why
+    confidence: float | None = None  # that the passages answer, within 0…1; null: not judged
+    floor: float | None = None  # the confidence below which nothing counts as found
 
     def render(self) -> str:
         """The passages as one text, each under its number and source: `[1] ops/keys.md › Rotation`."""
@@ -418,6 +433,20 @@ class Comparison(_Result):
     p: float
 
 
+class Calibration(_Result):
+    """The confidence below which nothing counts as found, fitted to an index and kept beside it."""
+
+    function: str  # the coefficients that the floor belongs to
+    floor: float
+    method: Literal["questions", "self"]  # fitted by judged questions, or by the index's own sentences
+    questions: int  # that should be answered
+    foreign: int  # that should not
+    lost: float  # share of the former below the floor
+    accepted: float  # share of the latter at or above it
+    snapshot: int
+    fitted: str  # ISO 8601, UTC
+
+
 class EvaluationReport(BaseModel):
     """What `eval` measured. Metrics are means over questions; by document, best passage counts, linear gain."""
 
@@ -441,6 +470,7 @@ class EvaluationReport(BaseModel):
     )
     clusters: int | None = None  # how many groups of questions the intervals resample; None: each question by itself
     per_query: dict[str, dict[str, float]] = Field(default_factory=dict)
+    calibration: Calibration | None = None  # with `--calibrate`
 
     def metrics(self) -> dict[str, float]:
         """The metrics by their usual names."""

@@ -1,0 +1,131 @@
+"""What tells an answer from the best of nothing; without these every question would be answered, or none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from clew.indexer.embedders.registry import open_embedder
+from clew.indexer.lexical.questions import analyze_question
+from clew.query.abstention import (
+    FUNCTIONS,
+    WORDS,
+    Function,
+    Judgement,
+    Signals,
+    coverage,
+    function_for,
+    nearest,
+    pair_share,
+)
+from clew.query.calibration import MARGIN, fitted_floor, floor_for, foreign_questions
+from clew.query.foreign import FOREIGN
+from clew_client.types import Calibration
+
+QUESTION = analyze_question("designed copper dome of the harbour office", {"en": 1})
+IDF = np.array([2.0 if term.word in ("copper", "dome") else 1.0 for term in QUESTION.terms])
+
+
+def present(*texts: str) -> np.ndarray:
+    return np.array([[any(one in text for one in term.variants) for text in texts] for term in QUESTION.terms])
+
+
+def test_coverage_is_what_the_hits_hold_between_them() -> None:
+    assert [term.word for term in QUESTION.terms] == ["designed", "copper", "dome", "harbour", "office"]
+    assert coverage(IDF, present("copper roofs", "a dome")) == pytest.approx(8 / 11)
+    assert coverage(IDF, present()) == 0.0
+    assert coverage(IDF[:0], present()[:0]) == 0.0
+
+
+def test_pairs_must_stand_close_together_in_one_hit() -> None:
+    def share(*texts: str) -> float:
+        return pair_share(QUESTION, IDF, [(text, "en") for text in texts], present(*texts))
+
+    assert share("the dome was made of copper") == pytest.approx(4 / 9)  # in whatever order
+    assert share("copper is a metal; many years later somebody built a big round dome") == 0.0
+    assert share("copper", "dome") == 0.0  # not in one hit
+    assert share("nothing", "a copper dome upon the harbour office") == pytest.approx(7 / 9)
+
+
+def test_question_of_one_word_asks_for_no_pairs() -> None:
+    question = analyze_question("copper", {"en": 1})
+    held = np.array([[False, True]])
+    assert pair_share(question, np.array([2.0]), [("iron", "en"), ("copper", "en")], held) == 1.0
+    assert pair_share(question, np.array([2.0]), [("iron", "en")], held[:, :1]) == 0.0
+
+
+@pytest.mark.parametrize("function", [WORDS, *FUNCTIONS.values()], ids=lambda function: function.name)
+def test_confidence_grows_with_every_signal(function: Function) -> None:
+    low = Signals(cosine=0.2, coverage=0.2, pairs=0.1)
+    assert (
+        0
+        < function.confidence(low)
+        < function.floor
+        < function.confidence(Signals(cosine=0.95, coverage=1, pairs=1))
+        < 1
+    )
+    for better in (Signals(cosine=0.2, coverage=0.4, pairs=0.1), Signals(cosine=0.2, coverage=0.2, pairs=0.3)):
+        assert function.confidence(better) > function.confidence(low)
+    nearer = function.confidence(Signals(cosine=0.4, coverage=0.2, pairs=0.1))
+    assert nearer > function.confidence(low) or function is WORDS
+
+
+def test_confidence_can_be_computed_by_hand() -> None:
+    function = Function(name="x", bias=-4.0, cosine=5.0, coverage=2.0, pairs=1.0, floor=0.5)
+    assert function.confidence(Signals(cosine=0.4, coverage=0.5, pairs=0.25)) == pytest.approx(1 / (1 + np.exp(0.75)))
+
+
+def test_every_built_in_embedder_has_its_function() -> None:
+    opened = open_embedder("minilm")
+    assert opened is not None
+    assert function_for(opened.fingerprint.id) is FUNCTIONS["all-MiniLM-L6-v2"]
+    assert function_for(None) is WORDS
+    assert function_for("some-other-model-0123456789ab") is WORDS
+
+
+def test_what_was_asked_for_by_name_is_found_whatever_it_says() -> None:
+    signals = Signals(cosine=0.1, coverage=0.1, pairs=0.0)
+    judged = Judgement(signals=signals, confidence=0.02, floor=0.1, function="x")
+    assert judged.abstained
+    assert judged.reason is not None
+    assert "cosine of 0.10" in judged.reason
+    named = Judgement(signals=signals, confidence=0.02, floor=0.1, function="x", named=True)
+    assert (named.abstained, named.reason) == (False, None)
+    assert named.report() == {"abstained": False, "reason": None, "confidence": 0.02, "floor": 0.1}
+    assert named.report(explain=True)["signals"] == {"cosine": 0.1, "coverage": 0.1, "pairs": 0.0}
+
+
+def test_unknown_cosines_do_not_count() -> None:
+    assert nearest(np.array([np.nan, 0.2, 0.4])) == 0.4
+    assert nearest(np.array([np.nan])) is None
+
+
+def test_floor_by_judged_questions_refuses_at_most_a_twentieth_of_them() -> None:
+    own = [i / 100 for i in range(100)]
+    floor = fitted_floor(own, [0.5] * 10, judged=True)
+    assert sum(value < floor for value in own) <= 5
+    assert sum(value <= floor for value in own) > 4
+
+
+def test_floor_without_questions_stands_above_foreign_ones_and_below_its_own() -> None:
+    foreign = [0.01] * 48
+    assert 0.01 < fitted_floor([0.9] * 100, foreign, judged=False) < 0.0101
+    odds = 0.9 / 0.1 * np.exp(-MARGIN)
+    assert fitted_floor([0.9] * 100, [0.95] * 48, judged=False) == pytest.approx(odds / (1 + odds))
+
+
+def test_floor_of_other_coefficients_is_not_taken() -> None:
+    fitted = Calibration(
+        function="words-1", floor=0.33, method="self", questions=1, foreign=1, lost=0, accepted=0, snapshot=1, fitted=""
+    )
+    assert floor_for(WORDS, fitted) == 0.33 or WORDS.name != "words-1"
+    other = Function(name="another", bias=0, cosine=0, coverage=0, pairs=0, floor=0.2)
+    assert floor_for(other, fitted) == floor_for(other, None) == 0.2
+
+
+def test_foreign_questions_speak_the_languages_of_the_index() -> None:
+    assert foreign_questions({"pt": 90, "en": 10}) == list(FOREIGN["pt"])
+    assert foreign_questions({"ru": 50, "en": 50}) == [*FOREIGN["en"], *FOREIGN["ru"]]
+    assert foreign_questions({}) == foreign_questions({"fi": 7}) == list(FOREIGN["en"])
+    every = [text for texts in FOREIGN.values() for text in texts]
+    assert len(set(every)) == len(every) >= 120
