@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from clew.daemon.cluster.settings import ClusterSettings
 from clew.errors import MissingPartError, ServiceError
+
+CONNECT_SECONDS = 10.0
 
 
 @contextmanager
@@ -29,6 +32,7 @@ def connected(settings: ClusterSettings) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
+    _require_listener(settings.address)
     try:
         ray.init(
             address=settings.address,
@@ -47,3 +51,17 @@ def connected(settings: ClusterSettings) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _require_listener(address: str) -> None:
+    """Ray itself waits ten minutes for a cluster that is not there."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdigit() or "/" in address:
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+    except OSError as error:
+        raise ServiceError(
+            f"Connecting to the Ray cluster at {address}: {error.strerror or error}. Start one with `ray start --head`, or give "
+            "its --address HOST:PORT."
+        ) from error

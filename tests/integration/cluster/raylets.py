@@ -1,0 +1,90 @@
+"""A Ray cluster of several raylets on this machine, and what befalls its processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+STORE_BYTES = 150 << 20  # of a node's object store
+
+
+@dataclass(kw_only=True)
+class Raylets:
+    """The cluster; its head offers no cores, so that work lies on the nodes that tests may kill."""
+
+    cluster: Any
+    nodes: list[Any] = field(default_factory=list)
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT."""
+        return str(self.cluster.address)
+
+    def add(self, cores: int = 1) -> Any:
+        """One more node."""
+        node = self.cluster.add_node(num_cpus=cores, object_store_memory=STORE_BYTES)
+        self.nodes.append(node)
+        return node
+
+    def raylet(self, node: Any) -> int:
+        """The process id of a node's raylet."""
+        return int(node.all_processes["raylet"][0].process.pid)
+
+    def workers(self, name: str) -> list[int]:
+        """Process ids of the actors of a class, on all nodes."""
+        parents = {
+            self.raylet(node) for node in (self.cluster.head_node, *self.nodes) if node.all_processes.get("raylet")
+        }
+        return sorted(
+            pid for pid, parent, title in _processes() if parent in parents and title.startswith(f"ray::{name}")
+        )
+
+    def kill(self, pid: int) -> None:
+        """As the kernel does when memory is short."""
+        os.kill(pid, signal.SIGKILL)
+
+    def lose(self, node: Any) -> None:
+        """A node goes, and all that runs on it."""
+        self.kill(self.raylet(node))
+        self.cluster.remove_node(node, allow_graceful=False)
+        self.nodes.remove(node)
+
+
+def _processes() -> Iterator[tuple[int, int, str]]:
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            title = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except (OSError, IndexError, ValueError):
+            continue
+        yield int(entry.name), parent, title
+
+
+@contextmanager
+def raylets(nodes: int) -> Iterator[Raylets]:
+    """Start a head and `nodes` nodes of one core each."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 0, "object_store_memory": STORE_BYTES, "include_dashboard": False},
+    )
+    started = Raylets(cluster=cluster)
+    try:
+        for _ in range(nodes):
+            started.add()
+        yield started
+    finally:
+        import ray
+
+        ray.shutdown()
+        cluster.shutdown()

@@ -1,0 +1,240 @@
+"""The engine Ray: without these, a cluster would build another index than one machine, or lose files with a worker."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from clew.errors import CrashedParserError, ServiceError
+from tests.acceptance.commands import environment, write
+from tests.integration.cluster.raylets import Raylets, raylets
+from tests.property.index_content import assert_clean, content, pinned
+from tests.servers import wait_until
+
+pytest.importorskip("ray", reason="Ray is not installed (pip install 'clew[cluster]')")
+
+pytestmark = [
+    pytest.mark.timeout(600),
+    pytest.mark.xdist_group("ray"),
+    # Ray's own: sockets and log files that it leaves to the garbage collector.
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+PAGE = "# Page {n}\n\n" + "The harbour master keeps the key of lamp {n} beside the tide table. " * 30
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Raylets]:
+    with raylets(2) as started:
+        yield started
+
+
+def pages(folder: Path, count: int) -> Path:
+    files: dict[str, str | bytes] = {}
+    for n in range(count):
+        text = (
+            PAGE.format(n=n)
+            + f"\n\n## Next\n\nSee [the next page](page{(n + 1) % count:04d}.md#next) and [none](gone{n}.md).\n"
+        )
+        files[f"ops/page{n:04d}.md" if n % 3 == 0 else f"page{n:04d}.md"] = text * (1 + n % 4)
+    files["broken.pdf"] = b"%PDF-1.7 and then nothing of the kind"
+    files["picture.png"] = b"\x89PNG\r\n\x1a\n" + bytes(64)
+    return write(folder, files)
+
+
+def indexed_here(root: Path) -> dict[str, Any]:
+    """What the local engine makes of a copy of the root."""
+    import clew
+
+    copy = root.parent / "copy" / root.name
+    shutil.copytree(root, copy, ignore=shutil.ignore_patterns(".clew"))
+    clew.index(str(copy), embedder="hashing:16", workers=1)
+    return everything(copy)
+
+
+def everything(root: Path) -> dict[str, Any]:
+    """The content of an index, and the keys it was given under."""
+    tables = pinned(root).tables
+    keys = tables["chunks"].read(["chunk_key", "file_key", "content_hash"]).sort_by("chunk_key").to_pylist()
+    files = tables["files"].read(["file_key", "path", "state", "reason"]).sort_by("file_key").to_pylist()
+    return {**content(root), "keys": keys, "file_keys": files}
+
+
+def on_cluster(
+    cluster: Raylets, root: Path, *, workers: int = 2, watched: Callable[[Any], None] = lambda _: None
+) -> Any:
+    from clew.daemon.cluster.coordinator import index_on_cluster
+    from clew.daemon.cluster.settings import ClusterSettings, StageSettings
+    from clew.indexer.run import RunOptions
+
+    return index_on_cluster(
+        str(root),
+        RunOptions(embedder="hashing:16"),
+        ClusterSettings(address=cluster.address, extraction=StageSettings(minimum=workers, maximum=workers)),
+        watched=watched,
+    )
+
+
+def test_the_index_is_the_one_that_one_machine_builds(cluster: Raylets, tmp_path: Path) -> None:
+    root = pages(tmp_path / "docs", 150)
+    report = on_cluster(cluster, root)
+    assert (report.files.added, report.files.failed, report.files.skipped) == (152, 1, 1)
+    assert everything(root) == indexed_here(root)
+    assert_clean(pinned(root))
+
+    (root / "page0001.md").write_text("# Another\n\nAbout lamps.\n")
+    report = on_cluster(cluster, root, workers=1)
+    assert (report.files.changed, report.files.unchanged) == (1, 151)
+
+
+def test_rows_are_read_where_they_lie(cluster: Raylets, tmp_path: Path) -> None:
+    """Zero-copy: the buffers of a table lie in the object store's mapping, and nobody can write to them."""
+    from clew.connectors.listing import list_entries
+    from clew.connectors.location import Root
+    from clew.connectors.patterns import Selection
+    from clew.daemon.cluster.pool import ClusterPool
+    from clew.daemon.cluster.session import connected
+    from clew.daemon.cluster.settings import ClusterSettings, StageSettings
+    from clew.indexer.intake import FileGroup, FileTask, Intake
+    from clew.indexer.sandbox import Produced
+    from clew.indexer.settings import GenerationSettings
+
+    root = Root.parse(str(pages(tmp_path / "docs", 60)))
+    entries = [entry for entry in list_entries(root, Selection()) if entry.path.endswith(".md")]
+    group = FileGroup(index=0, tasks=tuple(FileTask(entry=entry, file_key=key) for key, entry in enumerate(entries, 1)))
+    settings = ClusterSettings(address=cluster.address)
+    with (
+        connected(settings),
+        ClusterPool(Intake(root, GenerationSettings(embedder="hashing:16")), StageSettings(maximum=1)) as pool,
+    ):
+        outcomes = list(pool.run([group]))
+        (rows,) = [outcome.result for outcome in outcomes if isinstance(outcome, Produced)]
+        column: pa.ChunkedArray = rows.chunks["text"]
+        assert column.nbytes > 100_000
+        shared = [line for line in Path("/proc/self/maps").read_text().splitlines() if "/dev/shm/plasma" in line]
+        spans = [tuple(int(part, 16) for part in line.split()[0].split("-")) for line in shared]
+        for chunk in column.chunks:
+            for buffer in chunk.buffers():
+                if buffer is not None and buffer.size > 1000:
+                    assert not buffer.is_mutable
+                    assert any(low <= buffer.address < high for low, high in spans)
+
+
+def test_what_no_worker_can_do_is_said(cluster: Raylets, tmp_path: Path) -> None:
+    from clew.daemon.cluster.session import connected
+    from clew.daemon.cluster.settings import ClusterSettings
+
+    with pytest.raises(ServiceError, match="ray start --head"), connected(ClusterSettings(address="127.0.0.1:1")):
+        pass
+
+
+# --- what befalls a cluster ---------------------------------------------------------------------
+
+
+class Once:
+    """Does something to the cluster as soon as files are being read."""
+
+    def __init__(self, deed: Callable[[], None]) -> None:
+        self._deed = deed
+        self.done = False
+
+    def __call__(self, standing: Any) -> None:
+        if not self.done and standing.stage == "Reading" and standing.done:
+            self._deed()
+            self.done = True
+
+
+def _kill_worker(cluster: Raylets) -> None:
+    cluster.kill(cluster.workers("Extractor")[0])
+
+
+def _kill_coordinator(cluster: Raylets) -> None:
+    (pid,) = cluster.workers("Coordinator")
+    cluster.kill(pid)
+
+
+def _lose_node(cluster: Raylets) -> None:
+    node = cluster.nodes[0]
+    cluster.lose(node)
+    cluster.add()
+
+
+def _pause_node(cluster: Raylets) -> None:
+    """Long enough to be taken for dead; it wakes while the run goes on."""
+    raylet = cluster.raylet(cluster.nodes[0])
+    stopped = [raylet, *(pid for pid in cluster.workers("Extractor") if _parent(pid) == raylet)]
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+
+    def wake() -> None:
+        for pid in stopped:
+            try:
+                os.kill(pid, signal.SIGCONT)
+            except ProcessLookupError:
+                continue
+
+    threading.Timer(8.0, wake).start()
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deed", [_kill_worker, _kill_coordinator, _lose_node, _pause_node])
+def test_whatever_is_lost_the_index_is_the_same(
+    cluster: Raylets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deed: Callable[[Raylets], None]
+) -> None:
+    root = pages(tmp_path / "docs", 2500)
+    once = Once(lambda: deed(cluster))
+    report = on_cluster(cluster, root, watched=once)
+    assert once.done
+    assert report.files.seen == 2502
+    here = indexed_here(root)
+    assert content(root) == {name: here[name] for name in content(root)}
+    assert_clean(pinned(root))
+
+
+@pytest.mark.slow
+def test_a_run_outlives_the_command_that_began_it(cluster: Raylets, tmp_path: Path) -> None:
+    root = pages(tmp_path / "docs", 2500)
+    command = [sys.executable, "-m", "clew", "index", str(root), "--embedder", "hashing:16", "--engine", "ray"]
+    command += ["--address", cluster.address, "--workers", "2"]
+    with subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as driver:
+        wait_until(lambda: bool(cluster.workers("Extractor")), seconds=120, what="the first worker")
+        driver.kill()
+    report = on_cluster(cluster, root)  # follows it, or finds its work done
+    assert report.files.seen == 2502
+    here = indexed_here(root)
+    assert content(root) == {name: here[name] for name in content(root)}
+    assert_clean(pinned(root))
+
+
+@pytest.mark.slow
+def test_a_group_that_kills_its_workers_is_given_up(cluster: Raylets, tmp_path: Path) -> None:
+    from clew.daemon.cluster.pool import ClusterPool
+    from clew.daemon.cluster.session import connected
+    from clew.daemon.cluster.settings import ClusterSettings, StageSettings
+    from clew.indexer.sandbox import Failed, Produced
+    from tests.integration.cluster.deadly import Deadly, group_of
+
+    with connected(ClusterSettings(address=cluster.address)):
+        stage: Any = Deadly()
+        with ClusterPool(stage, StageSettings(maximum=2)) as pool:
+            groups = [group_of(n) for n in range(6)]
+            outcomes = [outcome for outcome in pool.run(groups) if not isinstance(outcome, Produced)]
+    assert [outcome.index for outcome in outcomes] == list(range(6))
+    failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
+    assert [outcome.index for outcome in failed] == [2]
+    assert isinstance(failed[0].error, CrashedParserError)
