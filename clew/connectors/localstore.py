@@ -19,6 +19,7 @@ from clew.errors import ClewError, NoConditionalPutError, ObjectExistsError, Obj
 
 #: Half-written files begin with this; they are never listed.
 TEMPORARY = ".clew-part-"
+_TEMPORARY = TEMPORARY.encode()
 _PIECE = 4 << 20
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
@@ -147,13 +148,16 @@ class LocalStore(ObjectStore):
     def _below(self, folder: str, prefix: str, after: str) -> Iterator[Stored]:
         where = encode(f"{self.place.rstrip('/')}/{folder}".rstrip("/"))
         start = f"{folder}/" if folder else ""
+        # Of the thousands of snapshots those before a known one are passed over without a Python string each.
+        behind = encode(after[len(start) :]) if after.startswith(start) and after.isascii() else b""
         try:
             with os.scandir(where) as children:
                 # 'a/' sorts before 'a0' and after 'a-': as the names of objects would.
                 found = sorted(
                     (start + decode(child.name) + ("/" if child.is_dir(follow_symlinks=False) else ""), child)
                     for child in children
-                    if not child.name.startswith(TEMPORARY.encode())
+                    if not child.name.startswith(_TEMPORARY)
+                    and not (child.name <= behind and child.name.isascii() and not child.is_dir(follow_symlinks=False))
                 )
         except (FileNotFoundError, NotADirectoryError):
             return
