@@ -1,0 +1,228 @@
+"""A key limited to one tenant's files cannot tell that there are others: every answer is that of an index of its files alone.
+
+Without these a hit, a trail, the name of a link's target, a count or a gap between numbers could give another tenant away.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+import clew
+from clew.connectors.objects import ObjectStore
+from clew.daemon.collections import Collections
+from clew.daemon.http.app import create_app
+from clew.daemon.keys import KeyRing, Keys
+from tests.integration.http.conftest import client_of, until
+from tests.integration.http.two_tenants import NAMES, OWN, SHARED, TENANTS, write_collection
+
+MINE, THEIRS = TENANTS
+QUESTIONS = [
+    f"{SHARED[0]} {OWN[MINE][0]}",
+    f"{OWN[MINE][1]} {SHARED[3]} report",
+    f"{OWN[THEIRS][0]} {SHARED[1]}",  # a word that only the other tenant uses
+    f"{OWN[THEIRS][2]} {OWN[THEIRS][3]}",
+    "people roles",
+    "the plan",
+    f"{MINE} audit.md",
+    f"{THEIRS} audit",
+]
+OPTIONS: list[dict[str, Any]] = [
+    {"k": 200},
+    {"k": 5, "expand": {"hops": 3, "fanout": 16, "direction": "both"}, "explain": True},
+    {"k": 10, "offset": 7, "paths": ["bm25", "attributes"], "combine": "rrf"},
+    {"k": 20, "where": "type:md -tag:nothing", "normalize": "zscore"},
+    {"k": 200, "paths": ["dense"], "expand": {"hops": 2, "direction": "in"}, "normalize": "none"},
+    {"k": 200, "paths": ["tfidf", "bm25"], "weights": {"tfidf": 2.0}, "normalize": "l2", "intent": "off"},
+]
+
+
+class Asked:
+    """One tenant's key to the whole collection, and an index of the tenant's files alone."""
+
+    def __init__(self, whole: TestClient, alone: TestClient, keys: dict[str, str]) -> None:
+        self.whole, self.alone, self._keys = whole, alone, keys
+
+    def both(self, method: str, path: str, *, key: str = "limited", **options: Any) -> tuple[Any, Any]:
+        """What each answers."""
+        headers = {"Authorization": f"Bearer {self._keys[key]}"}
+        mine = self.whole.request(method, f"/v1/collections/{path}", headers=headers, **options)
+        expected = self.alone.request(method, f"/v1/collections/{path}", **options)
+        assert mine.status_code == expected.status_code, (mine.text, expected.text)
+        for word in (*OWN[THEIRS], f'"{THEIRS}/'):
+            assert word not in mine.text or word in expected.text or word in json.dumps(options), word
+        return told(mine.json()), told(expected.json())
+
+
+#: What tells of the moment or of the whole service, not of any file.
+MOMENTS = ("took_ms", "timings_ms", "instance", "snapshot", "published", "age_seconds", "newest", "next_cursor", "next_try")
+#: Where an index lies is not told to limited keys at all; a test below says so.
+PLACES = ("root", "place", "tables", "generation", "settings", "segments", "bytes")
+
+
+def told(value: Any) -> Any:
+    """An answer without moments and handles; link weights are cosines in float32, computed many at a time."""
+    if isinstance(value, dict):
+        kept = {name: told(part) for name, part in value.items() if name not in (*MOMENTS, *PLACES, "chunk_key")}
+        return {name: part for name, part in kept.items() if name not in ("chunk_keys", "upkeep")}
+    if isinstance(value, list):
+        return [told(part) for part in value]
+    return round(value, 5) if isinstance(value, float) else value
+
+
+@pytest.fixture(scope="module", params=[1])
+def asked(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, session_cache: Path
+) -> Iterator[Asked]:
+    folder = tmp_path_factory.mktemp("tenants")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(session_cache))
+        served = {}
+        for name, tenants in (("whole", TENANTS), ("alone", (MINE,))):
+            root = folder / name / "shared"
+            write_collection(root, seed=request.param, tenants=tenants)
+            clew.index(str(root), embedder="hashing:32", workers=0)
+            served[name] = Collections.of_root(str(root))
+            served[name].start()
+        until(lambda: all(one.ready for one in served.values()))
+        store = ObjectStore.open(str(folder / "keys"))
+        made = Keys(store)
+        keys = {
+            "limited": made.create(paths=[MINE], scope="full").key,
+            "strict": made.create(paths=[f"{MINE}/"], strict=True).key,
+        }
+        apps = (create_app(served["whole"], keys=KeyRing(store)), create_app(served["alone"]))
+        with client_of(apps[0]) as whole, client_of(apps[1]) as alone:
+            yield Asked(whole, alone, keys)
+        for one in served.values():
+            one.close()
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options))
+def test_strict_search_is_that_of_an_index_of_the_files_alone(asked: Asked, options: dict[str, Any]) -> None:
+    found = trails = 0
+    for text in QUESTIONS:
+        mine, expected = asked.both("POST", "shared/search", key="strict", json={"text": text, **options})
+        assert mine == expected
+        found += len(mine["hits"])
+        trails += sum(bool(hit["trail"]) for hit in mine["hits"])
+    assert found > 20
+    assert trails > 0 or "offset" in options
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options))
+def test_search_differs_by_lexical_statistics_alone(asked: Asked, options: dict[str, Any]) -> None:
+    """Which passages match does not differ, nor anything that is told of one but scores."""
+    for text in QUESTIONS:
+        mine, expected = asked.both("POST", "shared/search", json={"text": text, **options})
+        assert (mine["degraded"], mine["intent"]) == (expected["degraded"], expected["intent"])
+        passages = [{(hit["path"], hit["char_start"]): hit for hit in side["hits"]} for side in (mine, expected)]
+        if options["k"] >= 200:
+            assert passages[0].keys() == passages[1].keys()
+        for place in passages[0].keys() & passages[1].keys():
+            sides = [
+                {name: hit[place][name] for name in ("text", "title", "heading", "url", "location", "record")}
+                for hit in passages
+            ]
+            assert sides[0] == sides[1]
+            dense = [hit[place]["sources"].get("dense", {}).get("raw") for hit in passages]
+            assert dense[0] == dense[1]
+
+
+@pytest.mark.parametrize("text", QUESTIONS)
+def test_context_is_made_of_own_files(asked: Asked, text: str) -> None:
+    for budget in (100, 100_000):  # the larger one holds the whole collection
+        mine, expected = asked.both("POST", "shared/context", key="strict", json={"text": text, "max_tokens": budget})
+        assert mine == expected
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "shared/files?limit=1000",
+        f"shared/files?limit=1000&where=tag:{SHARED[0]} OR path:{THEIRS}/**",
+        "shared/files?limit=1000&where=state:failed,skipped",
+        "shared/errors",
+        "shared/links?limit=1000",
+        "shared/links?limit=1000&state=resolved",
+        "shared/links?limit=1000&state=dangling",
+        "shared/links?limit=1000&state=external",
+        f"shared/links?limit=1000&path={MINE}/plan.md",
+        f"shared/links?limit=1000&path={MINE}/plan.md&direction=in",
+        f"shared/links?limit=1000&path={MINE}/plan.md&direction=out&state=dangling",
+        f"shared/links?path={THEIRS}/plan.md",
+        f"shared/links?path={MINE}/no-such-file.md",
+        f"shared/show?path={THEIRS}/plan.md",
+        f"shared/show?path={THEIRS}/parts.jsonl&record=b-1",
+        f"shared/show?path={MINE}/parts.jsonl",
+        f"shared/show?path={MINE}/parts.jsonl&record=a-1",
+        f"shared/show?path={MINE}/parts.jsonl&record=b-1",
+        f"shared/show?path={MINE}/broken.pdf",
+        *(f"shared/show?path={MINE}/{name}.{'html' if number % 4 == 3 else 'md'}" for number, name in enumerate(NAMES)),
+        "shared/status",
+        "",
+    ],
+)
+def test_contents_are_those_of_an_index_of_the_files_alone(asked: Asked, path: str) -> None:
+    mine, expected = asked.both("GET", path)
+    assert mine == expected
+
+
+def test_status_of_a_part_tells_nothing_of_the_place(asked: Asked) -> None:
+    headers = {"Authorization": f"Bearer {asked._keys['limited']}"}
+    status = asked.whole.get("/v1/collections/shared/status", headers=headers).json()
+    assert {name: status[name] for name in PLACES} == {
+        "root": "shared", "place": "", "tables": None, "generation": "", "settings": {}, "segments": 0, "bytes": None
+    }  # fmt: skip
+    assert status["upkeep"] is None
+
+
+def test_numbers_of_passages_have_no_telling_order_and_open_own_ones_alone(asked: Asked) -> None:
+    """A passage's handle works, says nothing of how many files stand before it, and nobody else's opens anything."""
+    key = {"Authorization": f"Bearer {asked._keys['limited']}"}
+    hits = asked.whole.post("/v1/collections/shared/search", json={"text": "report", "k": 50}, headers=key).json()[
+        "hits"
+    ]
+    files: dict[str, int] = {}
+    for hit in hits:
+        answer = asked.whole.get(f"/v1/collections/shared/chunks/{hit['chunk_key']}", headers=key).json()
+        assert (answer["path"], answer["chunk"]["text"]) == (hit["path"], hit["text"])
+        files[hit["path"]] = hit["chunk_key"] >> 24
+    assert len(set(files.values())) == len(files) > 5
+    assert min(files.values()) > 1000  # real ones begin at 1
+    opened = [asked.whole.get(f"/v1/collections/shared/chunks/{number << 24}", headers=key) for number in range(1, 40)]
+    assert {answer.status_code for answer in opened} == {404}
+
+
+def test_pages_of_limited_lists_belong_to_their_key(asked: Asked) -> None:
+    key = {"Authorization": f"Bearer {asked._keys['limited']}"}
+    rows, cursor = [], None
+    while True:
+        page = asked.whole.get(
+            "/v1/collections/shared/links", params={"limit": 9} | ({"cursor": cursor} if cursor else {}), headers=key
+        ).json()
+        rows += page["links"]
+        cursor = page["next_cursor"] or cursor
+        if page["next_cursor"] is None:
+            break
+    assert told(rows) == asked.both("GET", "shared/links?limit=1000")[1]["links"]
+    strict = {"Authorization": f"Bearer {asked._keys['strict']}"}
+    answer = asked.whole.get("/v1/collections/shared/links", params={"cursor": cursor}, headers=strict)
+    assert (answer.status_code, answer.json()["type"]) == (400, "urn:clew:problem:cursor")
+
+
+def test_etags_of_different_parts_differ(asked: Asked) -> None:
+    tags = {
+        asked.whole.get(
+            "/v1/collections/shared/errors", headers={"Authorization": f"Bearer {asked._keys[name]}"}
+        ).headers["etag"]
+        for name in ("limited", "strict")
+    }
+    assert len(tags) == 2
+    assert all(re.fullmatch(r'W/"[0-9a-f]{24}"', tag) for tag in tags)

@@ -1,0 +1,101 @@
+"""A collection of two tenants that name each other everywhere, made from a seed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+
+TENANTS = ("alder", "birch")
+#: Words that only the other tenant's texts hold, and those that both do.
+OWN = {
+    "alder": ["keel", "mast", "rudder", "anchor", "halyard", "bilge", "cleat", "fender"],
+    "birch": ["furnace", "ingot", "crucible", "anvil", "bellows", "slag", "tongs", "alloy"],
+}
+SHARED = [
+    "inspection",
+    "schedule",
+    "report",
+    "supplier",
+    "approval",
+    "budget",
+    "safety",
+    "training",
+    "delivery",
+    "audit",
+]
+NAMES = [
+    "plan",
+    "index",
+    "report",
+    "notes",
+    "audit",
+    "contact",
+    "people/roles",
+    "people/leave",
+    "ops/check",
+    "ops/stock",
+]
+SETTINGS = "site:\n  url_template: https://intranet.example/{path}\n  base_urls: [https://intranet.example]\nexclude: [clew.yaml]\n"
+
+
+def write_collection(folder: Path, *, seed: int, tenants: tuple[str, ...] = TENANTS) -> None:
+    """Write the files of these tenants; each tenant's are the same whoever else is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "clew.yaml").write_text(SETTINGS, "utf-8")
+    for tenant in tenants:
+        _write_tenant(folder, tenant, random.Random(f"{seed}-{tenant}"))
+    for path in folder.rglob("*"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+
+
+def _write_tenant(folder: Path, tenant: str, chance: random.Random) -> None:
+    other = TENANTS[1 - TENANTS.index(tenant)]
+    home = folder / tenant
+    for number, name in enumerate(NAMES):
+        path = home / f"{name}.{'html' if number % 4 == 3 else 'md'}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_page(tenant, other, name, path.suffix, chance), "utf-8")
+    rows = [
+        {
+            "id": f"{tenant[0]}-{number}",
+            "title": f"{_words(tenant, chance, 2)} {number}",
+            "text": _words(tenant, chance, 30),
+            "links": [f"{tenant[0]}-{(number + 1) % 4}", f"{other[0]}-{number}"],
+            "owner": tenant,
+        }
+        for number in range(4)
+    ]
+    (home / "parts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    (home / "broken.pdf").write_bytes(b"%PDF-1.4 of " + tenant.encode())
+    (home / "empty.md").write_bytes(b"")
+
+
+def _words(tenant: str, chance: random.Random, count: int) -> str:
+    return " ".join(chance.choice(OWN[tenant] if chance.random() < 0.4 else SHARED) for _ in range(count))
+
+
+def _page(tenant: str, other: str, name: str, suffix: str, chance: random.Random) -> str:
+    up = "../" * (name.count("/") + 1)
+    targets = [f"{up}{owner}/{one}.md" for owner in (tenant, tenant, other) for one in chance.sample(NAMES, 2)]
+    targets += [
+        f"https://intranet.example/{chance.choice((tenant, other))}/{chance.choice(NAMES)}.md",
+        f"/{other}/plan.md",
+        f"{up}{other}/secret-{chance.randrange(9)}.md",
+        f"{chance.choice(NAMES)}.md#{chance.choice(SHARED)}",
+        "https://elsewhere.example/",
+    ]
+    chance.shuffle(targets)
+    sections = []
+    for number, target in enumerate(targets):
+        anchor, before, after = _words(tenant, chance, 2), _words(tenant, chance, 25), _words(tenant, chance, 25)
+        heading = f"{SHARED[number % len(SHARED)]} {number}"
+        if suffix == ".html":
+            sections.append(f'<h2>{heading}</h2><p>{before} <a href="{target}">{anchor}</a> {after}</p>')
+        else:
+            sections.append(f"## {heading}\n\n{before} [{anchor}]({target}) {after}\n")
+    if suffix == ".html":
+        return f"<html><head><title>{name}</title></head><body><h1>{name}</h1>{''.join(sections)}</body></html>"
+    tags = f"---\ntags: [{tenant}, {chance.choice(SHARED)}]\n---\n"
+    return f"{tags}# {name}\n\n" + "\n".join(sections)
