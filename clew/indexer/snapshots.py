@@ -82,6 +82,16 @@ class Statistics(_Stored):
     languages: dict[str, int] = {}  # chunks by language ("" where none was detected)
 
 
+class GraphSettings(_Stored):
+    """How the graph was built, and is kept up."""
+
+    reader: str  # which rules or model read the passages
+    method: Literal["leiden", "components"]
+    min_size: int
+    max_levels: int
+    links_version: int = 0  # of the table of links that its hyperlinks are of
+
+
 class Snapshot(_Stored):
     """One published state of the index."""
 
@@ -99,6 +109,7 @@ class Snapshot(_Stored):
     next_file_key: int = 1
     pending: Pending = Pending()
     statistics: Statistics = Statistics()
+    graph: GraphSettings | None = None  # None: no graph was built
 
     def successor(self, epoch: int, **changes: object) -> Snapshot:
         """The next snapshot: this one's content with `changes`, a new number and id, this one as its parent."""

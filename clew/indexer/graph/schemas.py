@@ -24,6 +24,7 @@ READINGS = pa.schema(
         pa.field("file_key", pa.int64(), nullable=False),
         pa.field("record_number", pa.int32(), nullable=False),
         pa.field("reader", pa.string(), nullable=False),  # which rules or model, with their version and fields
+        pa.field("phrases", pa.list_(pa.int64()), nullable=False),  # keys of its phrases (see `phrases`), rising
     ]
 )
 
@@ -36,7 +37,9 @@ MENTIONS = pa.schema(
         pa.field("record_number", pa.int32(), nullable=False),
         pa.field("name", pa.string(), nullable=False),  # as written
         pa.field("type", pa.string(), nullable=False),  # what this place says of it; '' for nothing
-        pa.field("kind", pa.string(), nullable=False),  # title | heading | anchor | name | identifier | phrase
+        pa.field(
+            "kind", pa.string(), nullable=False
+        ),  # title | heading | anchor | name | identifier | subject | phrase
         pa.field("start", pa.int32()),  # of the first, in the chunk's text; null where only the title or heading has it
         pa.field("end", pa.int32()),
         pa.field("count", pa.int32(), nullable=False),  # in this passage

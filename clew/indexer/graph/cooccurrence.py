@@ -1,0 +1,111 @@
+"""Which entities appear together, and in how many documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_OF_A_PASSAGE = 24  # entities: those of more say little of each other, and pairs grow with the square
+BLOCK_ROWS = 1 << 18  # mentions whose pairs are made at a time
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Edges:
+    """Undirected edges, source < target, by (source, target)."""
+
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+    weight: NDArray[np.int64]  # documents
+    passage: Ints  # one passage that holds both: its key
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+def cooccurrences(entity: Ints, passage: Ints, document: Ints, priority: Ints) -> Edges:
+    """Edges between entities that appear in one passage; the weight counts the documents in which they do.
+
+    The arrays are a mention each, in any order. Of a passage's entities at most MOST_OF_A_PASSAGE count, those of the smallest `priority` (ties by entity).
+    """
+    order = np.lexsort((entity, priority, passage, document))
+    entity, passage, document = entity[order], passage[order], document[order]
+    keep = np.ones(len(entity), dtype=bool)
+    keep[1:] = (entity[1:] != entity[:-1]) | (passage[1:] != passage[:-1])
+    entity, passage, document = entity[keep], passage[keep], document[keep]
+    starts = np.flatnonzero(np.r_[True, passage[1:] != passage[:-1]]) if len(passage) else np.empty(0, np.int64)
+    place = np.arange(len(passage)) - np.repeat(starts, np.diff(np.r_[starts, len(passage)]))
+    keep = place < MOST_OF_A_PASSAGE
+    entity, passage, document = entity[keep], passage[keep], document[keep]
+    parts: list[tuple[Ints, Ints, Ints]] = []
+    for rows in _blocks(document, BLOCK_ROWS):
+        pair, doc, where = _pairs(entity[rows], passage[rows], document[rows])
+        parts.append(_reduced(pair, doc, where))
+        if len(parts) >= 16:
+            parts = [_summed(parts)]
+    pair, count, where = _summed(parts) if parts else (np.empty(0, np.int64),) * 3
+    return Edges(
+        source=(pair >> 32).astype(np.int32), target=(pair & 0xFFFFFFFF).astype(np.int32), weight=count, passage=where
+    )
+
+
+def _blocks(document: Ints, rows: int) -> Iterator[slice]:
+    """Slices of whole documents, of about so many rows."""
+    start = 0
+    while start < len(document):
+        end = min(len(document), start + rows)
+        while end < len(document) and document[end] == document[end - 1]:
+            end += 1
+        yield slice(start, end)
+        start = end
+
+
+def _pairs(entity: Ints, passage: Ints, document: Ints) -> tuple[Ints, Ints, Ints]:
+    """(pair, document, passage) of all pairs within passages; a pair is smaller entity << 32 | larger."""
+    starts = np.flatnonzero(np.r_[True, passage[1:] != passage[:-1]])
+    sizes = np.diff(np.r_[starts, len(passage)])
+    pairs, rows = [], []
+    for size in np.unique(sizes[sizes > 1]).tolist():
+        of_size = starts[sizes == size]
+        one, other = np.triu_indices(size, 1)
+        a, b = entity[of_size[:, None] + one].ravel(), entity[of_size[:, None] + other].ravel()
+        pairs.append((np.minimum(a, b) << 32) | np.maximum(a, b))
+        rows.append(np.repeat(of_size, len(one)))
+    if not pairs:
+        return (np.empty(0, np.int64),) * 3
+    row = np.concatenate(rows)
+    return np.concatenate(pairs), document[row], passage[row]
+
+
+def _reduced(pair: Ints, document: Ints, passage: Ints) -> tuple[Ints, Ints, Ints]:
+    """(pair, documents, first passage), each pair once."""
+    order = np.lexsort((passage, document, pair))
+    pair, document, passage = pair[order], document[order], passage[order]
+    first = np.ones(len(pair), dtype=bool)
+    first[1:] = (pair[1:] != pair[:-1]) | (document[1:] != document[:-1])
+    pair, passage = pair[first], passage[first]
+    heads = np.flatnonzero(np.r_[True, pair[1:] != pair[:-1]]) if len(pair) else np.empty(0, np.int64)
+    return pair[heads], np.diff(np.r_[heads, len(pair)]).astype(np.int64), passage[heads]
+
+
+def _summed(parts: list[tuple[Ints, Ints, Ints]]) -> tuple[Ints, Ints, Ints]:
+    """Parts of different documents as one."""
+    pair, count, passage = (np.concatenate([part[n] for part in parts]) for n in range(3))
+    order = np.argsort(pair, kind="stable")  # parts follow the order of passages: the first stays the first
+    pair, count, passage = pair[order], count[order], passage[order]
+    heads = np.flatnonzero(np.r_[True, pair[1:] != pair[:-1]]) if len(pair) else np.empty(0, np.int64)
+    return pair[heads], np.add.reduceat(count, heads) if len(heads) else count, passage[heads]
+
+
+def ranked(source: Ints, target: Ints, weight: Ints, tie: Ints, cap: int) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
+    """(rows of the edges that stay, their ranks): per source the `cap` heaviest, equal ones by the target's `tie`."""
+    order = np.lexsort((tie[target], -weight, source))
+    ordered = source[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else np.empty(0, np.int64)
+    rank = np.arange(len(ordered)) - np.repeat(starts, np.diff(np.r_[starts, len(ordered)])) + 1
+    keep = rank <= cap
+    return order[keep], rank[keep].astype(np.int32)

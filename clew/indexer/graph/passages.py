@@ -1,0 +1,93 @@
+"""The passages that a build has to read, and reading them: in this process, or in several."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from clew.indexer.graph.reading import Passage, Reader, Reading
+from clew.indexer.tables import Table
+
+BLOCK = 1024  # passages read at a time
+WORTH_PROCESSES = 8 * BLOCK  # from so many passages on; a process takes as long to start as it takes to read a block
+EXTERNAL = ("http:", "https:", "mailto:", "ftp:", "tel:", "javascript:", "data:")
+
+Keys = NDArray[np.int64]
+
+
+def blocks(chunks: Table, links: Table, keys: Keys) -> Iterator[list[Passage]]:
+    """Passages of these keys, by key, some at a time."""
+    index = chunks.read_with_addresses(["chunk_key"]).sort_by("chunk_key")
+    all_keys = index["chunk_key"].to_numpy()
+    addresses = index["_rowaddr"].to_numpy()[np.searchsorted(all_keys, keys)]
+    anchors = _anchors(links, keys)
+    columns = ["chunk_key", "file_key", "record_number", "title", "heading_path", "text", "language", "char_start"]
+    for start in range(0, len(keys), BLOCK):
+        rows = chunks.take_addresses(addresses[start : start + BLOCK], columns).to_pylist()
+        yield [
+            Passage(
+                chunk_key=row["chunk_key"], file_key=row["file_key"], record_number=row["record_number"], text=row["text"],
+                title=row["title"], headings=tuple(row["heading_path"]), language=row["language"],
+                is_first=row["char_start"] == 0, anchors=anchors.get(row["chunk_key"], ()),
+            )
+            for row in rows
+        ]  # fmt: skip
+
+
+def _anchors(links: Table, keys: Keys) -> dict[int, tuple[str, ...]]:
+    """Texts of the links written in these passages that do not lead out of the collection, by passage."""
+    if not len(keys):
+        return {}
+    columns = ["source_chunk", "link_key", "anchor", "href"]
+    if len(keys) * 4 > links.rows:
+        rows = links.read(columns)
+    else:
+        index = links.read_with_addresses(["source_chunk"])
+        sources = index["source_chunk"].fill_null(-1).to_numpy()
+        rows = links.take_addresses(index["_rowaddr"].to_numpy()[np.isin(sources, keys)], columns)
+    found: dict[int, list[str]] = {}
+    for chunk, anchor, href in zip(
+        *(rows.sort_by("link_key")[name].to_pylist() for name in ("source_chunk", "anchor", "href")), strict=True
+    ):
+        if chunk is not None and anchor and not href.startswith(EXTERNAL):
+            found.setdefault(chunk, []).append(anchor)
+    return {chunk: tuple(dict.fromkeys(anchors)) for chunk, anchors in found.items()}
+
+
+def readings(passages: Iterator[list[Passage]], reader: Reader, count: int, workers: int) -> Iterator[Reading]:
+    """What a reader finds in blocks of passages, in their order whatever the number of processes."""
+    if workers < 2 or count < WORTH_PROCESSES:
+        for block in passages:
+            yield reader.read(block)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        waiting: deque[Future[Reading]] = deque()
+        for block in passages:
+            waiting.append(pool.submit(reader.read, block))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def unread(chunks: pa.Table, readings_table: pa.Table, reader: str) -> tuple[Keys, NDArray[np.bool_]]:
+    """(keys of passages that this reader has not read, rising; which rows of the readings are out of date)."""
+    live = np.sort(chunks["chunk_key"].to_numpy())
+    keys = readings_table["chunk_key"].to_numpy()
+    same = np.array([one == reader for one in readings_table["reader"].to_pylist()], dtype=bool)
+    valid = np.isin(keys, live) & same
+    return live[~np.isin(live, keys[valid])], ~valid
+
+
+def of_documents(chunks: pa.Table, documents: Sequence[tuple[int, int]]) -> Keys:
+    """Keys of the passages of these documents (file_key, record_number), rising."""
+    wanted = np.array([(file << 32) | record for file, record in documents], dtype=np.int64)
+    own = (chunks["file_key"].to_numpy() << 32) | chunks["record_number"].to_numpy().astype(np.int64)
+    keys: Keys = np.sort(chunks["chunk_key"].to_numpy()[np.isin(own, wanted)])
+    return keys

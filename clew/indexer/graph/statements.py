@@ -1,0 +1,612 @@
+"""What sentences state, by plain patterns: subject, predicate, object, kind, and how sure the text itself is.
+
+A pattern is a verb that tells what kind of statement this is; the subject is what stands before it in the sentence, if that is
+a short noun phrase, and the object what follows. Sentences that ask, tell the reader what to do, or begin with a pronoun or
+a subordinate clause state nothing of a subject by this rule, and are left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from clew.indexer.graph.lexicon import lexicon
+from clew.indexer.sentences import line_spans, paragraph_spans, sentence_spans
+
+LONGEST_SUBJECT = 6  # words
+LONGEST_SENTENCE = 600  # characters; what is longer is a list or a table
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Statement:
+    """A sentence at text[start:end] that states something of its subject."""
+
+    start: int
+    end: int
+    subject: str
+    subject_start: int
+    abbreviation: str | None  # in brackets behind the subject
+    predicate: str
+    object: str
+    kind: str
+    status: str
+    negated: bool
+
+    @property
+    def definition_score(self) -> float:
+        """How good an answer to "what is it" the sentence is: 0 … 1."""
+        base = {"definition": 0.8, "capability": 0.5, "requirement": 0.35, "quantity": 0.3, "compatibility": 0.3}
+        score = base.get(self.kind, 0.25)
+        length = self.end - self.start
+        score += 0.1 if 40 <= length <= 240 else 0.0
+        return score - 0.2 * (self.negated or self.status != "confirmed")
+
+
+_VERBS = {
+    "en": {
+        "definition": r"(?:is|are|was|were)(?: not)? (?:also )?(?:an?|one of|any|the (?:name|process|term|act|ability|set|collection|default|primary|main|first|core|component|part|way|smallest|largest))\b|refers? to\b|stands for\b|means\b|denotes?\b",
+        "compatibility": r"(?:is|are)(?: not)? compatible with\b|works? with\b|integrates? with\b",
+        "certification": r"(?:is|are|was|were)(?: not)? (?:certified|accredited|licensed)\b(?: (?:to|by|under|for|as))?|compl(?:ies|y) with\b|conforms? to\b",
+        "price": r"costs?\b|(?:is|are) priced at\b",
+        "date": r"(?:was|were|is|are|has been|have been)(?: not)? (?:released|introduced|founded|born|published|launched|established|deprecated|removed|announced|added|built) (?:in|on|since|as of)\b",
+        "state": r"(?:is|are|was|has been|have been)(?: not)? (?=deprecated|removed|stable|unsupported|obsolete|in beta|in alpha|generally available|disabled by|enabled by|immutable|optional|mandatory)",
+        "quantity": r"defaults? to\b|has a (?:maximum|minimum|limit) of\b|(?:is|are) limited to\b",
+        "requirement": r"(?:(?:do|does)(?: not|n't) )?(?:requires?|needs?|depends? on|relies on|rely on)\b|must (?:not )?(?=be|have|run|use|contain|match)",
+        "capability": r"(?:(?:do|does)(?: not|n't) |can(?:not|'t| not)? |may (?:not )?|might (?:not )?|could )?(?:supports?|allows?|enables?|provides?|lets|offers?|manages?|ensures?|contains?|includes?|uses|stores?|creates?|implements?|defines?|represents?|describes?|specif(?:ies|y)|controls?|protects?|handles?|exposes?)\b",
+    },
+    "pt": {
+        "definition": r"(?:não )?(?:é|são|era|foi) (?:um|uma|uns|umas|o (?:nome|processo|conjunto|prazo|ato|documento)|a (?:parte|forma|unidade|área|cláusula))\b|(?:se refere|refere-se) (?:a|à|ao)\b|significa\b|denomina-se\b|consiste em\b|corresponde (?:a|à|ao)\b",
+        "compatibility": r"(?:não )?(?:é|são) compatíve(?:l|is) com\b|(?:não )?funciona(?:m)? com\b|integra(?:m)?-se (?:com|a|ao|à)\b",
+        "certification": r"(?:não )?(?:é|são|foi|foram) (?:certificad|homologad|credenciad)[oa]s?\b(?: (?:pel[oa]|por|segundo|conforme))?|(?:não )?cumprem? (?:a norma|as normas|os requisitos)\b",
+        "price": r"custam?\b|tem preço de\b|sai por\b",
+        "date": r"(?:não )?(?:foi|foram) (?:lançad|publicad|fundad|criad|introduzid|revogad|instituíd)[oa]s? em\b|nasceu em\b|entr(?:ou|a) em vigor em\b",
+        "state": r"(?:não )?(?:é|está|estão|são) (?=obsolet|descontinuad|suspens|vigente|ativ|opciona|obrigatóri|revogad)",
+        "quantity": r"(?:é|são) de (?=(?:até |no máximo )?\d)|limita(?:m)?-se a\b",
+        "requirement": r"(?:não )?(?:exigem?|requerem?|dependem? d[aeo]s?|precisam? d[aeo]s?|precisam?)\b|(?:não )?deve(?:m)? (?=ser|ter|usar|conter|passar|estar)",
+        "capability": r"(?:não )?(?:(?:pode|podem) )?(?:suporta|permite|oferece|fornece|garante|contém|inclui|usa|utiliza|define|registra|armazena|cria|executa|representa|descreve|controla|gerencia|protege|cobre|autoriza|gera|guarda)m?\b",
+    },
+    "es": {
+        "definition": r"(?:no )?(?:es|son|era|fue) (?:un|una|unos|unas|el (?:nombre|proceso|conjunto)|la (?:parte|forma|unidad))\b|se refiere a\b|significa\b|consiste en\b",
+        "compatibility": r"(?:no )?(?:es|son) compatibles? con\b|funcionan? con\b",
+        "certification": r"(?:no )?(?:está|están|fue) (?:certificad|homologad)[oa]s?\b|cumplen? con\b",
+        "price": r"cuestan?\b",
+        "date": r"(?:fue|fueron) (?:lanzad|publicad|fundad|cread|introducid)[oa]s? en\b|nació en\b",
+        "state": r"(?:no )?(?:es|está|están|son) (?=obsolet|suspendid|vigente|activ|opcional|obligatori)",
+        "quantity": r"(?:es|son) de (?=\d)|se limitan? a\b",
+        "requirement": r"(?:no )?(?:exigen?|requieren?|dependen? de|necesitan?)\b|deben? (?=ser|tener|usar)",
+        "capability": r"(?:no )?(?:pueden? )?(?:soporta|permite|ofrece|proporciona|garantiza|contiene|incluye|usa|utiliza|define|registra|almacena|crea|ejecuta|representa|describe|controla|gestiona|protege)n?\b",
+    },
+    "ru": {
+        "definition": r"[—–-] это(?: не)?\b|(?:не )?явля(?:ется|ются)\b|представля(?:ет|ют) собой\b|называ(?:ется|ются)\b|означает\b|[—–] (?=[а-яё])",
+        "compatibility": r"(?:не )?совместим[аоы]? с(?:о)?\b|(?:не )?работа(?:ет|ют) с(?:о)?\b",
+        "certification": r"(?:не )?сертифицирован[аоы]?\b|соответству(?:ет|ют) (?:стандарту|требованиям)\b",
+        "price": r"стоит\b|стоят\b",
+        "date": r"(?:не )?(?:был[аои]? )?(?:выпущен|создан|основан|опубликован|удал[её]н|представлен)[аоы]? в\b",
+        "state": r"(?:не )?(?:был[аои]? )?(?=устарел|стабил|отключ[её]н|включ[её]н по)",
+        "quantity": r"по умолчанию рав(?:ен|на|но|ны)\b|ограничен[аоы]?\b",
+        "requirement": r"(?:не )?(?:требу(?:ет|ют)|нужда(?:ется|ются) в|завис(?:ит|ят) от)\b|долж(?:ен|на|но|ны)\b",
+        "capability": r"(?:не )?(?:мо(?:жет|гут) )?(?:поддержива(?:ет|ют)|позволя(?:ет|ют)|обеспечива(?:ет|ют)|предоставля(?:ет|ют)|содерж(?:ит|ат)|использу(?:ет|ют)|включа(?:ет|ют)|хран(?:ит|ят)|созда[её]т|создают|определя(?:ет|ют)|запуска(?:ет|ют)|управля(?:ет|ют))\b",
+    },
+}  # fmt: skip
+
+_NEGATION = {
+    "en": r"\b(?:not|never|cannot|no longer)\b|n't\b", "pt": r"\b(?:não|nunca|jamais)\b", "es": r"\b(?:no|nunca|jamás)\b",
+    "ru": r"\b(?:не|никогда|нельзя)\b",
+}  # fmt: skip
+_HEDGES = {
+    "disputed": r"\bdisput(?:ed|es)\b|\bcontested\b|\bcontroversial\b|\bcritics (?:say|argue)\b|\bdenies\b|\bcontestad[oa]s?\b|\bcontrovers[oa]s?\b|\bnega que\b|\bdiscutid[oa]s?\b|\boспариваетс?я\b|\bоспарива(?:ет|ют|ется)\b|\bспорн(?:о|ый|ая|ое)\b|\bdisputad[oa]s?\b",
+    "unverified": r"\bunconfirmed\b|\bunverified\b|\bnot (?:been )?(?:verified|confirmed)\b|\brumou?r(?:s|ed)?\b|\ballegedly\b|\breportedly\b|\bnão (?:foi )?(?:confirmad|verificad)[oa]s?\b|\bsegundo rumores\b|\balegadamente\b|\bsupostamente\b|\bпо слухам\b|\bне подтвержд[её]н|\bякобы\b|\bsin confirmar\b|\bpresuntamente\b",
+    "suspected": r"\b(?:may|might|could|possibly|perhaps|probably|likely|suspected|suspect|appears? to|seems? to|is expected to|is believed to)\b|\b(?:talvez|possivelmente|provavelmente|aparentemente|suspeita-se|parece(?:m)?|poderia(?:m)?|deve ter|acredita-se)\b|\b(?:возможно|вероятно|предположительно|по-видимому|кажется|может быть|скорее всего)\b|\b(?:quizás|tal vez|posiblemente|probablemente|parece)\b",
+}  # fmt: skip
+_STATUS = tuple((status, re.compile(pattern, re.IGNORECASE)) for status, pattern in _HEDGES.items())
+#: No subject begins with these, or has them inside.
+_NO_SUBJECT = frozenset(
+    [
+        "i",
+        "you",
+        "we",
+        "they",
+        "he",
+        "she",
+        "it",
+        "this",
+        "that",
+        "these",
+        "those",
+        "there",
+        "here",
+        "who",
+        "which",
+        "what",
+        "when",
+        "where",
+        "why",
+        "how",
+        "if",
+        "while",
+        "although",
+        "because",
+        "since",
+        "after",
+        "before",
+        "once",
+        "to",
+        "for",
+        "in",
+        "on",
+        "at",
+        "by",
+        "with",
+        "from",
+        "as",
+        "but",
+        "and",
+        "or",
+        "so",
+        "then",
+        "also",
+        "however",
+        "instead",
+        "note",
+        "please",
+        "let",
+        "let's",
+        "see",
+        "both",
+        "each",
+        "add",
+        "use",
+        "run",
+        "see",
+        "set",
+        "make",
+        "check",
+        "want",
+        "suppose",
+        "consider",
+        "deploy",
+        "define",
+        "depending",
+        "given",
+        "using",
+        "create",
+        "following",
+        "example",
+        "for",
+        "just",
+        "only",
+        "first",
+        "second",
+        "third",
+        "next",
+        "finally",
+        "similarly",
+        "otherwise",
+        "currently",
+        "additionally",
+        "thus",
+        "hence",
+        "yes",
+        "no",
+        "would",
+        "will",
+        "should",
+        "many",
+        "most",
+        "some",
+        "all",
+        "any",
+        "such",
+        "another",
+        "other",
+        "others",
+        "none",
+        "nothing",
+        "everything",
+        "something",
+        "anyone",
+        "someone",
+        "everyone",
+        "one",
+        "eu",
+        "tu",
+        "você",
+        "vocês",
+        "nós",
+        "eles",
+        "elas",
+        "ele",
+        "ela",
+        "isto",
+        "isso",
+        "aquilo",
+        "este",
+        "esta",
+        "esse",
+        "essa",
+        "estes",
+        "estas",
+        "quem",
+        "qual",
+        "quais",
+        "quando",
+        "onde",
+        "como",
+        "se",
+        "que",
+        "porque",
+        "pois",
+        "embora",
+        "enquanto",
+        "após",
+        "antes",
+        "para",
+        "por",
+        "com",
+        "em",
+        "de",
+        "mas",
+        "e",
+        "ou",
+        "assim",
+        "então",
+        "também",
+        "aqui",
+        "ali",
+        "há",
+        "isso",
+        "tudo",
+        "nada",
+        "algo",
+        "alguém",
+        "yo",
+        "usted",
+        "ustedes",
+        "nosotros",
+        "ellos",
+        "ellas",
+        "él",
+        "ella",
+        "esto",
+        "eso",
+        "quien",
+        "cuando",
+        "donde",
+        "si",
+        "porque",
+        "aunque",
+        "mientras",
+        "después",
+        "pero",
+        "y",
+        "o",
+        "aquí",
+        "hay",
+        "я",
+        "ты",
+        "вы",
+        "мы",
+        "они",
+        "он",
+        "она",
+        "оно",
+        "это",
+        "этот",
+        "эта",
+        "эти",
+        "что",
+        "кто",
+        "который",
+        "которая",
+        "которые",
+        "когда",
+        "где",
+        "как",
+        "если",
+        "хотя",
+        "после",
+        "перед",
+        "для",
+        "при",
+        "в",
+        "на",
+        "с",
+        "по",
+        "из",
+        "но",
+        "и",
+        "или",
+        "так",
+        "также",
+        "здесь",
+        "там",
+        "все",
+        "всё",
+        "каждый",
+    ]
+)
+_INSIDE = frozenset(
+    [
+        "that",
+        "which",
+        "who",
+        "whom",
+        "whose",
+        "you",
+        "we",
+        "they",
+        "it",
+        "if",
+        "when",
+        "where",
+        "que",
+        "quem",
+        "qual",
+        "cujo",
+        "который",
+        "которая",
+        "которое",
+        "которые",
+        "что",
+        "если",
+    ]
+)
+_ADVERBS = frozenset(
+    [
+        "also",
+        "now",
+        "automatically",
+        "still",
+        "only",
+        "currently",
+        "already",
+        "simply",
+        "typically",
+        "usually",
+        "often",
+        "always",
+        "generally",
+        "then",
+        "even",
+        "just",
+        "também",
+        "agora",
+        "ainda",
+        "só",
+        "apenas",
+        "sempre",
+        "geralmente",
+        "já",
+        "también",
+        "ahora",
+        "todavía",
+        "siempre",
+        "также",
+        "теперь",
+        "ещё",
+        "уже",
+        "всегда",
+        "обычно",
+    ]
+)
+#: A noun phrase does not end with these: what stands before the verb is more than its subject.
+_OPEN = frozenset(
+    [
+        "to",
+        "will",
+        "would",
+        "should",
+        "can",
+        "could",
+        "may",
+        "might",
+        "must",
+        "not",
+        "of",
+        "and",
+        "or",
+        "the",
+        "a",
+        "an",
+        "for",
+        "with",
+        "by",
+        "at",
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "been",
+        "has",
+        "have",
+        "had",
+        "do",
+        "does",
+        "did",
+        "who",
+        "that",
+        "in",
+        "on",
+        "as",
+        "de",
+        "da",
+        "do",
+        "e",
+        "ou",
+        "que",
+        "para",
+        "com",
+        "por",
+        "не",
+        "и",
+        "или",
+        "в",
+        "на",
+        "с",
+    ]
+)
+_ABBREVIATION = re.compile(r"\s*\(([^()\s]{2,12}|[^()]{2,40})\)$")
+_CLAUSE_END = re.compile(
+    r"[;\n]|, (?:which|who|but|so|and then|while|whereas|que|mas|o que|porém|который|которая|которые|но|а|pero)\b|(?: — | – )"
+)
+_FIGURE = re.compile(r"\d|[$€£₽]|R\$|\bfree\b|\bgrátis\b")
+#: A subject that points elsewhere: what it stands for is not in the sentence.
+_POINTS = frozenset(
+    [
+        "this",
+        "these",
+        "that",
+        "those",
+        "our",
+        "your",
+        "my",
+        "his",
+        "her",
+        "their",
+        "its",
+        "such",
+        "este",
+        "esta",
+        "estes",
+        "estas",
+        "esse",
+        "essa",
+        "esses",
+        "essas",
+        "aquele",
+        "aquela",
+        "seu",
+        "sua",
+        "seus",
+        "suas",
+        "meu",
+        "minha",
+        "nosso",
+        "nossa",
+        "ese",
+        "esos",
+        "esas",
+        "aquel",
+        "aquella",
+        "su",
+        "sus",
+        "nuestro",
+        "nuestra",
+        "этот",
+        "эта",
+        "это",
+        "эти",
+        "тот",
+        "та",
+        "те",
+        "его",
+        "её",
+        "их",
+        "наш",
+        "наша",
+    ]
+)
+_STRIP = re.compile(r"^[\s\"'“”«»*_`•>#|\-–—]+|[\s\"'“”«»*_`,:|]+$")
+
+
+@cache
+def _verbs(language: str) -> re.Pattern[str]:
+    kinds = _VERBS[language]
+    return re.compile("|".join(rf"(?P<{kind}>(?<![\w-])(?:{pattern}))" for kind, pattern in kinds.items()))
+
+
+@cache
+def _negation(language: str) -> re.Pattern[str]:
+    return re.compile(_NEGATION[language], re.IGNORECASE)
+
+
+def sentences(text: str, language: str | None) -> Iterator[tuple[int, int]]:
+    """Sentences of running text, in order; lines of lists and tables count for themselves."""
+    for start, end in paragraph_spans(text, 0, len(text)):
+        for one, other in line_spans(text, start, end):
+            yield from sentence_spans(text, one, other, language or "en")
+
+
+def statements(text: str, language: str | None) -> Iterator[Statement]:
+    """What the sentences of a text state, in order."""
+    code = language if language in _VERBS else "en"
+    for start, end in sentences(text, language):
+        if 16 <= end - start <= LONGEST_SENTENCE and text[end - 1] != "?":
+            found = statement(text, start, end, code)
+            if found is not None:
+                yield found
+
+
+def statement(text: str, start: int, end: int, language: str) -> Statement | None:
+    """What one sentence states; None where no pattern fits."""
+    verb = _verbs(language).search(text, start + 2, min(end, start + 110))
+    if verb is None or verb.lastgroup is None:
+        return None
+    lead = text[start : verb.start()]
+    subject, abbreviation, offset = _subject(lead, language)
+    if subject is None:
+        return None
+    rest = text[verb.end() : end]
+    cut = _CLAUSE_END.search(rest)
+    goal = _STRIP.sub("", (rest[: cut.start()] if cut else rest).rstrip(".!… "))
+    if len(goal) < 2 and verb.lastgroup != "state":
+        return None
+    if verb.lastgroup in ("price", "date", "quantity") and not _FIGURE.search(goal):
+        return None
+    negation = _negation(language)
+    predicate = " ".join(negation.sub(" ", verb.group()).replace("does ", "").replace("do ", "").split())
+    if verb.lastgroup == "capability" and language == "en" and not _agrees(subject, verb.group()):
+        return None
+    sentence = text[start:end]
+    status = next((name for name, pattern in _STATUS if pattern.search(sentence)), "confirmed")
+    negated = negation.search(verb.group()) is not None or negation.match(rest.lstrip()) is not None
+    return Statement(
+        start=start, end=end, subject=subject, subject_start=start + offset, abbreviation=abbreviation,
+        predicate=predicate.lower() or verb.group().strip(), object=goal[:160].rstrip(), kind=verb.lastgroup, status=status,
+        negated=negated,
+    )  # fmt: skip
+
+
+def _agrees(subject: str, verb: str) -> bool:
+    """Whether an English verb fits its subject: "access control" is no statement that access controls something."""
+    words = verb.split()
+    return len(words) > 1 or verb.endswith("s") or subject.endswith("s") or " and " in subject
+
+
+def _subject(lead: str, language: str) -> tuple[str | None, str | None, int]:
+    """(subject, what stands in brackets behind it, where it begins) of what stands before a verb."""
+    stripped = _STRIP.sub("", lead)
+    bracket = _ABBREVIATION.search(stripped)
+    short = bracket.group(1).strip() if bracket else None
+    if bracket:
+        stripped = stripped[: bracket.start()]
+    words = stripped.replace("’", "'").split()
+    if words and words[0].lower() in _POINTS:
+        return None, None, 0
+    articles = lexicon(language).articles
+    while len(words) > 1 and words[0].lower() in articles:
+        words = words[1:]
+    while len(words) > 1 and words[-1].lower() in _ADVERBS:
+        words = words[:-1]
+    if not words or len(words) > LONGEST_SUBJECT or words[0].lower() in _NO_SUBJECT or words[-1].lower() in _OPEN:
+        return None, None, 0
+    if language == "en" and len(words) == 1 and words[0] in lexicon(language).common:
+        return None, None, 0  # "the approach": of which, another sentence tells
+    if any(word.lower().strip(",") in _INSIDE for word in words) or any(
+        mark in stripped for mark in ",;:!?()[]{}=<>|\n"
+    ):
+        return None, None, 0
+    begin = stripped.find(words[0])
+    subject = _STRIP.sub("", stripped[begin : stripped.rfind(words[-1]) + len(words[-1])])
+    if (
+        subject[:1] in "$/\\+=~&%@"
+        or "$ " in lead
+        or (len(words) == 1 and subject.islower() and language == "en" and len(subject) < 4)
+    ):
+        return None, None, 0
+    if not any(character.isalpha() for character in subject) or len(subject) < 2:
+        return None, None, 0
+    return subject, short, max(0, lead.find(subject))
