@@ -16,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, Va
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from clew.connectors.location import Root, split_url
+from clew.daemon.cluster.settings import ClusterSettings
 from clew.daemon.http.settings import HttpSettings
 from clew.daemon.marked_yaml import Fault, Marked, dotted, read_marked
 from clew.daemon.secrets import resolved, written_secrets
@@ -75,8 +76,11 @@ class UpkeepSettings(_Section):
     """What is cleared away, and when."""
 
     gc: bool = Field(True, description="Remove superseded snapshots and what they alone named.")
-    every: Duration = Field(3600.0, ge=1.0, description="Time between two clearings.")
-    older_than: Duration = Field(3600.0, ge=60.0, description="Snapshots superseded for longer than this go.")
+    every: Duration = Field(
+        3600.0, ge=1.0, description="Time between two clearings, which come after a look at everything."
+    )
+    retention: Duration = Field(86_400.0, ge=60.0, description="Snapshots superseded longer ago than this go.")
+    older_than: Duration = Field(3600.0, ge=60.0, description="Objects that no snapshot names go from this age on.")
 
 
 class CollectionEntry(CollectionConfig):
@@ -144,6 +148,8 @@ class ServiceConfig(BaseSettings):
     server: ServerSettings = ServerSettings()
     http: HttpSettings = HttpSettings()
     limits: Limits = Limits()
+    engine: Literal["local", "ray"] = Field("local", description="Where looks at everything read files: local or ray.")
+    cluster: ClusterSettings = ClusterSettings()
     collections: dict[str, CollectionEntry] = Field(min_length=1)
 
     @classmethod

@@ -150,6 +150,7 @@ class Keeper:
         self._full = threading.Event()
         self._stop = threading.Event()
         self._watch: Watch | None = None
+        self._swept = float("-inf")  # time.monotonic() of the last clearing
         self._state = KeeperState(name=name, phase="starting")
         self._thread = threading.Thread(target=self._live, name=f"clew-keep-{name}", daemon=True)
 
@@ -272,14 +273,23 @@ class Keeper:
         full = self._full.is_set()
         if full:
             options = replace(options, full=True, paths=None)
+        # A change of a few files is read sooner than an actor starts.
+        on_cluster = self._configured.config.engine == "ray" and options.paths is None
         memory = self._entry.extraction.memory if self._entry.extraction else 2 << 30
         wanted = default_workers() if options.workers is None else options.workers
+        if on_cluster:
+            wanted, memory = 1, 0  # this process only writes
         self._state = replace(self._state, phase="waiting for its turn")
         with self._budget.turn(wanted=wanted, memory=memory, stop=self._stop) as granted:
             self._state = replace(self._state, phase="indexing")
-            if granted < wanted or options.workers is not None:
+            if not on_cluster and (granted < wanted or options.workers is not None):
                 options = replace(options, workers=granted)
-            outcome = run_index(root, options, progress, equipment)
+            if on_cluster:
+                outcome = self._run_on_cluster(root, options, progress)
+            else:
+                outcome = run_index(root, options, progress, equipment)
+            if options.paths is None:
+                self._clear_away(root, options)
         if full:
             self._full.clear()
         self._state = replace(
@@ -291,6 +301,37 @@ class Keeper:
             looked=time.monotonic(),
         )
         return outcome
+
+    def _run_on_cluster(self, root: str, options: RunOptions, progress: Progress) -> RunOutcome:
+        from clew.daemon.cluster.coordinator import MOST_WORKERS
+        from clew.daemon.cluster.equipment import ClusterEquipment
+        from clew.daemon.cluster.session import connected
+
+        settings = self._configured.config.cluster
+        options = replace(options, workers=settings.extraction.maximum or MOST_WORKERS)
+        with connected(settings), ClusterEquipment(settings, say=self._say) as equipment:
+            return run_index(root, options, progress, equipment)
+
+    def _clear_away(self, root: str, options: RunOptions) -> None:
+        """Sweep, where it is time. It comes after looks at everything alone: nobody waits for what those publish."""
+        from clew.connectors.location import Root
+        from clew.indexer.garbage import Retention, sweep
+        from clew.indexer.place import Place
+        from clew.indexer.upkeep import upkeep_of
+
+        settings = self._entry.upkeep
+        if not settings.gc or self._stop.is_set() or time.monotonic() - self._swept < settings.every:
+            return
+        address = Root.parse(root, options.storage_options).index_place(options.index)
+        try:
+            with upkeep_of(Place.open(address, options.storage_options), wait=options.wait) as upkeep:
+                done = sweep(upkeep, Retention(superseded=settings.retention, older_than=settings.older_than))
+        except ClewError as error:  # the index is up to date all the same
+            _log.warning("%s: clearing away: %s", self.name, error)
+            return
+        self._swept = time.monotonic()
+        if done.objects:
+            _log.info("%s: cleared away %d objects, %d bytes", self.name, done.objects, done.bytes)
 
     def _emit(self, line: WatchLine) -> None:
         state = self._state

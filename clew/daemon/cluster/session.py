@@ -1,12 +1,14 @@
-"""The connection to a Ray cluster."""
+"""The connection to a Ray cluster: one a process, shared by all that use it at the same time."""
 
 from __future__ import annotations
 
 import logging
 import os
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from clew.daemon.cluster.settings import ClusterSettings
 from clew.errors import MissingPartError, ServiceError
@@ -14,9 +16,21 @@ from clew.errors import MissingPartError, ServiceError
 CONNECT_SECONDS = 10.0
 
 
+@dataclass(kw_only=True)
+class _Connection:
+    """Ray holds one connection a process."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    users: int = 0
+    is_ours: bool = False
+
+
+_CONNECTION = _Connection()
+
+
 @contextmanager
 def connected(settings: ClusterSettings) -> Iterator[None]:
-    """Inside, Ray is connected; a connection that was there already is used, and left.
+    """Inside, Ray is connected. It is left when the last user goes, unless it was connected before the first came.
 
     Raises:
         MissingPartError: ray is not installed.
@@ -27,11 +41,26 @@ def connected(settings: ClusterSettings) -> Iterator[None]:
         import ray
     except ImportError as error:
         raise MissingPartError(
-            "--engine ray needs Ray, which is not installed. Install it: pip install 'clew[cluster]'."
+            "The engine ray needs Ray, which is not installed. Install it: pip install 'clew[cluster]'."
         ) from error
-    if ray.is_initialized():
+    with _CONNECTION.lock:
+        if not ray.is_initialized():
+            _connect(settings)
+            _CONNECTION.is_ours = True
+        _CONNECTION.users += 1
+    try:
         yield
-        return
+    finally:
+        with _CONNECTION.lock:
+            _CONNECTION.users -= 1
+            if not _CONNECTION.users and _CONNECTION.is_ours:
+                _CONNECTION.is_ours = False
+                ray.shutdown()
+
+
+def _connect(settings: ClusterSettings) -> None:
+    import ray
+
     _require_listener(settings.address)
     try:
         ray.init(
@@ -42,15 +71,8 @@ def connected(settings: ClusterSettings) -> Iterator[None]:
             logging_level=logging.ERROR,
         )
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ServiceError(
-            f"Connecting to the Ray cluster at {settings.address}: {first} Start one with `ray start --head`, or give its "
-            "--address HOST:PORT."
-        ) from error
-    try:
-        yield
-    finally:
-        ray.shutdown()
+        said = str(error).strip().splitlines()
+        raise _no_cluster(settings.address, said[0].rstrip(".") if said else type(error).__name__) from error
 
 
 def _require_listener(address: str) -> None:
@@ -61,7 +83,11 @@ def _require_listener(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
     except OSError as error:
-        raise ServiceError(
-            f"Connecting to the Ray cluster at {address}: {error.strerror or error}. Start one with `ray start --head`, or give "
-            "its --address HOST:PORT."
-        ) from error
+        raise _no_cluster(address, error.strerror or str(error)) from error
+
+
+def _no_cluster(address: str, reason: str) -> ServiceError:
+    return ServiceError(
+        f"Connecting to the Ray cluster at {address}: {reason}. Start one with `ray start --head`, or give its --address "
+        "HOST:PORT."
+    )

@@ -188,6 +188,24 @@ def test_reindex_looks_at_everything_and_full_builds_anew(tmp_path: Path) -> Non
         wait_until(lambda: generation() != before.generation, seconds=90, what="the new generation")
 
 
+def test_what_is_superseded_is_cleared_away(tmp_path: Path) -> None:
+    root = write(tmp_path / "docs", {"a.md": "# A\n"})
+    path = configure(
+        tmp_path,
+        """\
+        collections:
+          docs:
+            {root: docs, events: none, schedule: null, embedder: none, workers: 0, upkeep: {every: 1s, retention: 60s, older_than: 60s}}
+        """,
+    )
+    clew.index(str(root), embedder="none", workers=0)
+    orphan = root / ".clew/generations/0123456789ab/lexical/left-behind"
+    write(root, {".clew/generations/0123456789ab/lexical/left-behind": "x"})  # an hour old
+    with running(path) as service:
+        wait_until(lambda: not orphan.exists(), seconds=90, what="the clearing")
+        until(service, "docs", "the watch", phase="watching", error=None)
+
+
 @pytest.mark.slow
 def test_a_store_that_throttles_is_waited_for(tmp_path: Path, faulty_s3: FaultProxy, monkeypatch: Any) -> None:
     bucket, options = faulty_s3.behind.bucket(), faulty_s3.server.storage_options
