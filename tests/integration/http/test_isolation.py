@@ -61,7 +61,17 @@ class Asked:
 
 
 #: What tells of the moment or of the whole service, not of any file.
-MOMENTS = ("took_ms", "timings_ms", "instance", "snapshot", "published", "age_seconds", "newest", "next_cursor", "next_try")
+MOMENTS = (
+    "took_ms",
+    "timings_ms",
+    "instance",
+    "snapshot",
+    "published",
+    "age_seconds",
+    "newest",
+    "next_cursor",
+    "next_try",
+)
 #: Where an index lies is not told to limited keys at all; a test below says so.
 PLACES = ("root", "place", "tables", "generation", "settings", "segments", "bytes")
 
@@ -122,7 +132,9 @@ def test_search_differs_by_lexical_statistics_alone(asked: Asked, options: dict[
     for text in QUESTIONS:
         mine, expected = asked.both("POST", "shared/search", json={"text": text, **options})
         assert (mine["degraded"], mine["intent"]) == (expected["degraded"], expected["intent"])
-        passages = [{(hit["path"], hit["char_start"]): hit for hit in side["hits"]} for side in (mine, expected)]
+        passages = [
+            {(hit["path"], hit["record"], hit["char_start"]): hit for hit in side["hits"]} for side in (mine, expected)
+        ]
         if options["k"] >= 200:
             assert passages[0].keys() == passages[1].keys()
         for place in passages[0].keys() & passages[1].keys():

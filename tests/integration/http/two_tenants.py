@@ -62,11 +62,12 @@ def _write_tenant(folder: Path, tenant: str, chance: random.Random) -> None:
             "id": f"{tenant[0]}-{number}",
             "title": f"{_words(tenant, chance, 2)} {number}",
             "text": _words(tenant, chance, 30),
-            "links": [f"{tenant[0]}-{(number + 1) % 4}", f"{other[0]}-{number}"],
+            "links": [f"{tenant[0]}-{(number + 1) % 4}", f"{other[0]}-{number}", f"both-{(number + 1) % 4}"],
             "owner": tenant,
         }
         for number in range(4)
     ]
+    rows += [{**row, "id": f"both-{number}", "title": "a part of both"} for number, row in enumerate(rows)]
     (home / "parts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     (home / "broken.pdf").write_bytes(b"%PDF-1.4 of " + tenant.encode())
     (home / "empty.md").write_bytes(b"")
@@ -97,5 +98,6 @@ def _page(tenant: str, other: str, name: str, suffix: str, chance: random.Random
             sections.append(f"## {heading}\n\n{before} [{anchor}]({target}) {after}\n")
     if suffix == ".html":
         return f"<html><head><title>{name}</title></head><body><h1>{name}</h1>{''.join(sections)}</body></html>"
+    wiki = f"\n[[{chance.choice(NAMES).rpartition('/')[2]}]] and [[{other}/plan]] and [[parts]] and [[roles|{_words(tenant, chance, 2)}]]\n"
     tags = f"---\ntags: [{tenant}, {chance.choice(SHARED)}]\n---\n"
-    return f"{tags}# {name}\n\n" + "\n".join(sections)
+    return f"{tags}# {name}\n\n" + "\n".join(sections) + wiki
