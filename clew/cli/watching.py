@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clew.cli.options import AsJson, IndexPlace, Root, StorageOptions, storage
-from clew.cli.output import print_json, print_text, say
+from clew.cli.output import print_json, print_text, say, size_text
 
 if TYPE_CHECKING:
     import threading
 
+    from clew.daemon.housekeeping import UpkeepLine
     from clew.daemon.watch import WatchLine
     from clew.indexer.progress import Progress
 
@@ -40,12 +41,26 @@ def watch(
     storage_option: StorageOptions = None,
     events: Annotated[
         str | None,
-        typer.Option("--events", metavar="SOURCE", help="local (default for a folder), sqs://QUEUE, webhook or none."),
+        typer.Option(
+            "--events",
+            metavar="SOURCE",
+            help="local (default for a folder), sqs://QUEUE, webhook or none; setup: as `clew events setup`.",
+        ),
     ] = None,
     schedule: Annotated[
         str | None,
         typer.Option("--schedule", metavar="CRON", help="When to look at everything, e.g. '*/15 * * * *' (default)."),
     ] = None,
+    upkeep: Annotated[
+        str | None,
+        typer.Option(
+            "--upkeep", metavar="CRON", help="When to merge and sweep, e.g. '7 * * * *' (default); none: never."
+        ),
+    ] = None,
+    retention: Annotated[
+        str,
+        typer.Option("--retention", metavar="TIME", help="Sweep snapshots superseded longer ago than this: 1h, 7d."),
+    ] = "24h",
     embedder: Annotated[str | None, typer.Option("--embedder", metavar="NAME", help="For a new index.")] = None,
     config: Annotated[
         str | None, typer.Option("--config", metavar="FILE", help="Settings, if not clew.yaml beside the data.")
@@ -59,18 +74,30 @@ def watch(
     accept_mass_delete: Annotated[
         bool, typer.Option("--accept-mass-delete", help="Let nearly all files vanish from the index.")
     ] = False,
+    queue: Annotated[str | None, typer.Option("--queue", metavar="ARN", help="With --events setup: the queue.")] = None,
+    only_print: Annotated[bool, typer.Option("--print", help="With --events setup: write nothing.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Keep the index of ROOT up to date until stopped. One JSON object a commit; sentences on a terminal."""
     import threading
 
+    from clew.errors import OptionError
+
+    if events == "setup":
+        if queue is None:
+            raise OptionError(f"--events setup: say which queue: clew events setup {root} --queue ARN")
+        return setup(root, queue, only_print=only_print, storage_option=storage_option)
+    if queue is not None or only_print:
+        raise OptionError("--queue and --print belong to --events setup; to watch a queue, say --events sqs://QUEUE.")
     from clew.cli.indexing import seconds
     from clew.connectors.events.scope import Scope
     from clew.connectors.events.sources import default_source, open_source
     from clew.connectors.location import Root as ParsedRoot
+    from clew.daemon.housekeeping import DEFAULT_SCHEDULE, Housekeeping
     from clew.daemon.schedule import Schedule
     from clew.daemon.watch import Watch, WatchOptions
     from clew.indexer.configuration import read_config
+    from clew.indexer.garbage import Retention
     from clew.indexer.place import Place
     from clew.indexer.run import RunOptions, selection_of
     from clew.indexer.settings import SelectionSettings
@@ -85,6 +112,10 @@ def watch(
     in_force = selection or (at.generation(latest).selection if latest is not None else SelectionSettings())
     scope = Scope.of(parsed, at.address, selection_of(in_force))
     plan = Schedule(schedule or "*/15 * * * *")
+    keeping = Retention(superseded=seconds(retention, "--retention"))
+    housekeeping = None
+    if upkeep != "none":
+        housekeeping = Housekeeping(Schedule(upkeep or DEFAULT_SCHEDULE, option="--upkeep"), retention=keeping)
     stop = threading.Event()
     source = open_source(events or default_source(scope), scope, at.store, options)
     run = RunOptions(
@@ -103,8 +134,23 @@ def watch(
         print_json(line) if machine else _print_line(line)
         sys.stdout.flush()
 
+    def tended(line: UpkeepLine) -> None:
+        if line.merged or line.objects:
+            print_json(line) if machine else _print_upkeep(line)
+            sys.stdout.flush()
+
     _stop_on_signals(stop)
-    Watch(root, source, WatchOptions(run=run), emit, stop=stop, schedule=plan, progress=_messages()).run()
+    Watch(
+        root,
+        source,
+        WatchOptions(run=run),
+        emit,
+        stop=stop,
+        schedule=plan,
+        progress=_messages(),
+        housekeeping=housekeeping,
+        tended=tended,
+    ).run()
     return 0
 
 
@@ -146,6 +192,14 @@ def _print_line(line: WatchLine) -> None:
     ]
     after = f", {line.freshness:.1f} s after the first event" if line.freshness is not None else ""
     print_text(f"{line.at} snapshot {line.snapshot}: {', '.join(told) or 'nothing new'} in {line.seconds:.1f} s{after}")
+
+
+def _print_upkeep(line: UpkeepLine) -> None:
+    merged = f"merged into snapshot {line.snapshot}, " if line.merged else ""
+    print_text(
+        f"{line.at} upkeep: {merged}{line.snapshots:,} snapshots and {line.objects:,} objects removed "
+        f"({size_text(line.bytes)}), {line.kept:,} snapshots kept"
+    )
 
 
 def setup(

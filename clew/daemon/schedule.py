@@ -24,9 +24,14 @@ class Schedule:
     """
 
     def __init__(
-        self, expression: str, *, now: Callable[[], datetime] = _now, chance: random.Random | None = None
+        self,
+        expression: str,
+        *,
+        now: Callable[[], datetime] = _now,
+        chance: random.Random | None = None,
+        option: str = "--schedule",
     ) -> None:
-        """Raises OptionError where the expression cannot be read."""
+        """Raises OptionError where the expression cannot be read; it names the `option` that gave it."""
         try:
             from croniter import croniter
         except ImportError as error:
@@ -35,7 +40,7 @@ class Schedule:
             ) from error
         if len(expression.split()) != 5 or not croniter.is_valid(expression):
             raise OptionError(
-                f"--schedule {expression!r}: expected five fields, minute hour day month weekday, such as '*/15 * * * *'."
+                f"{option} {expression!r}: expected five fields, minute hour day month weekday, such as '*/15 * * * *'."
             )
         self._moments = croniter
         self._expression = expression

@@ -1,5 +1,8 @@
 """Keeping one index up with its root: events say where to look, a schedule repairs what events missed.
 
+`Watch` knows nothing of a command line: who watches gives it a source of events, a place for its lines and an event that
+stops it, and calls `run` in a thread of its own. `clew watch` runs one, `clew serve` one a collection.
+
 Everything happens in one thread, one look after the other, so nothing overlaps. The writer's lease is held during a look
 and given back after it: other writers get their turn between two commits. What a look was told by is acknowledged only
 after its snapshot is published; whatever comes in between, a crash or a failing store, the events are still there.
@@ -19,6 +22,7 @@ from pydantic import BaseModel, ConfigDict
 
 from clew.connectors.events.hints import EventSource
 from clew.connectors.events.queue import CoalescingQueue, Flight
+from clew.daemon.housekeeping import Housekeeping, UpkeepLine
 from clew.daemon.schedule import Schedule
 from clew.errors import ClewError, ServiceError
 from clew.indexer.equipment import Equipment, KeptEquipment
@@ -122,7 +126,15 @@ class Watch:
         chance: random.Random | None = None,
         runner: Runner = run_index,
         equipment: KeptEquipment | None = None,
+        housekeeping: Housekeeping | None = None,
+        tended: Callable[[UpkeepLine], None] = lambda _: None,
     ) -> None:
+        """All of it in the thread that calls `run`; `stop` may be set, and `queue` be looked at, from any.
+
+        `schedule`: when everything is looked at; None: at the start alone. `runner`: what carries a look out. `equipment`: is
+        closed at the end. `housekeeping`: when what commits leave behind is merged and swept, and `tended` hears
+        what that did; None: never, somebody else does it.
+        """
         self._root = root
         self._runner = runner
         self._source = source
@@ -136,6 +148,8 @@ class Watch:
         self._snapshot: int | None = None
         self._failures = 0
         self._equipment = equipment or KeptEquipment()
+        self._housekeeping = housekeeping
+        self._tended = tended
         self.queue = CoalescingQueue()
 
     def run(self) -> None:
@@ -155,6 +169,8 @@ class Watch:
                         if self._schedule is not None:
                             self._schedule.done()
                     continue
+                if self._housekeeping is not None and self._housekeeping.is_due():
+                    self._tend(self._housekeeping)
                 self._gather()
                 flight = self.queue.take(self._options.most_paths)
                 if flight is not None:
@@ -181,8 +197,8 @@ class Watch:
                 return
 
     def _idle(self) -> float:
-        left = IDLE_SECONDS if self._schedule is None else self._schedule.seconds_left()
-        return min(IDLE_SECONDS, left)
+        due = [one.seconds_left() for one in (self._schedule, self._housekeeping) if one is not None]
+        return min([IDLE_SECONDS, *due])
 
     def _receive(self, wait: float) -> bool:
         if self.queue.is_full:
@@ -255,11 +271,21 @@ class Watch:
         )
         return True
 
+    def _tend(self, housekeeping: Housekeeping) -> None:
+        """Upkeep never ends a watch: what it could not do it does the next time."""
+        try:
+            self._tended(housekeeping.tend(self._root, self._options.run, self._progress))
+        except (ClewError, OSError) as error:
+            self._say(f"Upkeep: {_described(error)}")
+
     def _pause(self, error: BaseException) -> None:
         """After a failure: longer and longer, and never in step with others."""
         self._failures += 1
         bound = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(self._failures, 10))
         seconds = bound * self._chance.uniform(0.5, 1.0)
-        described = str(error) if isinstance(error, ClewError) else f"{type(error).__name__}: {error}"
-        self._say(f"{described} Trying again in {seconds:.1f} s.")
+        self._say(f"{_described(error)} Trying again in {seconds:.1f} s.")
         self._stop.wait(seconds)
+
+
+def _described(error: BaseException) -> str:
+    return str(error) if isinstance(error, ClewError) else f"{type(error).__name__}: {error}"

@@ -26,6 +26,7 @@ from clew.indexer import faults
 from clew.indexer.edges import edge_name
 from clew.indexer.pins import pins
 from clew.indexer.place import Place
+from clew.indexer.progress import Progress, Silence
 from clew.indexer.snapshots import FOLDER, Snapshot, generation_name, object_name
 from clew.indexer.upkeep import Upkeep
 
@@ -89,9 +90,12 @@ def segment_name(generation: str, segment_id: str) -> str:
     return f"generations/{generation}/lexical/{segment_id}"
 
 
-def sweep(upkeep: Upkeep, retention: Retention | None = None) -> Swept:
-    """Remove what no kept snapshot names. Raises FencedWriterError when another writer takes over meanwhile."""
-    return _Sweep(upkeep, retention or Retention()).run()
+def sweep(upkeep: Upkeep, retention: Retention | None = None, progress: Progress | None = None) -> Swept:
+    """Remove what no kept snapshot names. Raises FencedWriterError when another writer takes over meanwhile.
+
+    It may end anywhere: `progress` may raise to end it.
+    """
+    return _Sweep(upkeep, retention or Retention(), progress or Silence()).run()
 
 
 def store_clock(store: ObjectStore) -> int:
@@ -123,8 +127,9 @@ def snapshots_to_keep(
 
 
 class _Sweep:
-    def __init__(self, upkeep: Upkeep, retention: Retention) -> None:
+    def __init__(self, upkeep: Upkeep, retention: Retention, progress: Progress) -> None:
         self._upkeep = upkeep
+        self._progress = progress
         self._place: Place = upkeep.place
         self._store: ObjectStore = upkeep.place.store
         self._retention = retention
@@ -312,6 +317,7 @@ class _Sweep:
     def _delete(self, names: Iterable[str], known: Mapping[str, Stored]) -> None:
         """Delete in order, looking at the lease before each batch: a sweep that was paused and replaced must not go on."""
         for batch in _batches(names):
+            self._progress.advance(len(batch))
             self._done.objects += len(batch)
             self._done.bytes += sum(known[name].size for name in batch if name in known)
             if not self._retention.dry_run:

@@ -64,7 +64,10 @@ def test_one_line_a_commit_until_told_to_stop(tmp_path: Path, number: signal.Sig
     [
         (["--events", "carrier-pigeon"], "local, sqs://QUEUE, webhook or none"),
         (["--events", "sqs://queue"], "S3 buckets"),
-        (["--schedule", "now and then"], "five fields"),
+        (["--schedule", "now and then"], "--schedule 'now and then': expected five fields"),
+        (["--upkeep", "sometimes"], "--upkeep 'sometimes': expected five fields"),
+        (["--events", "setup"], "clew events setup"),
+        (["--print"], "--events setup"),
     ],
 )
 def test_impossible_wish_is_one_sentence(tmp_path: Path, options: list[str], hint: str) -> None:
@@ -90,7 +93,12 @@ def test_events_setup_prints_or_writes(moto_s3: S3Server, tmp_path: Path, monkey
     assert documents["queue_policy"]["Statement"][0]["Action"] == "sqs:SendMessage"
     assert "QueueConfigurations" not in moto_s3.client().get_bucket_notification_configuration(Bucket=bucket)
 
-    assert clew(*arguments).status == 0
+    assert (
+        json.loads(clew("watch", f"s3://{bucket}/docs", "--events", "setup", "--queue", arn, "--print").out)
+        == documents
+    )
+    assert clew("watch", f"s3://{bucket}/docs", "--events", "setup", "--queue", arn).status == 0
+    assert clew(*arguments).status == 0  # twice changes nothing
     written = moto_s3.client().get_bucket_notification_configuration(Bucket=bucket)
     assert written["QueueConfigurations"] == documents["notification_configuration"]["QueueConfigurations"]
     assert clew("events", "setup", str(tmp_path), "--queue", arn).status == 2

@@ -13,6 +13,7 @@ from clew.connectors.events.scope import Scope
 from clew.connectors.events.sources import open_source
 from clew.connectors.location import Root
 from clew.connectors.patterns import Selection
+from clew.daemon.housekeeping import Housekeeping, UpkeepLine
 from clew.daemon.schedule import Schedule
 from clew.daemon.watch import Watch, WatchLine, WatchOptions
 from clew.indexer.place import Place
@@ -42,6 +43,8 @@ class Watching:
         self.source = source
         self.error: BaseException | None = None
         schedule: Schedule | None = arguments.pop("schedule", None)
+        housekeeping: Housekeeping | None = arguments.pop("housekeeping", None)
+        self.upkeep: list[UpkeepLine] = []
         self.watch = Watch(
             root,
             source,
@@ -50,6 +53,8 @@ class Watching:
             stop=self.stop,
             schedule=schedule,
             progress=self.told,
+            housekeeping=housekeeping,
+            tended=self.upkeep.append,
         )
         self._thread = threading.Thread(target=self._run, daemon=True)
 
