@@ -31,6 +31,8 @@ class KeptVectors:
         self._inner = inner
         self._lock = threading.Lock()
         self._file = sqlite3.connect(folder / f"{inner.fingerprint.id}.sqlite", check_same_thread=False, timeout=60)
+        self._file.execute("PRAGMA journal_mode=WAL")  # several sets at a time read and write
+        self._file.execute("PRAGMA synchronous=OFF")  # a vector that a power cut loses is embedded again
         self._file.execute("CREATE TABLE IF NOT EXISTS vectors (digest BLOB PRIMARY KEY, vector BLOB)")
 
     @property

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -39,7 +39,10 @@ FLAT = "flat"
 REAL = "links"
 CROWDED = "links + placebo"
 
+DEEP = 400  # passages: a hundred documents are among them
+
 Measures = list[dict[str, float]]  # a question each
+Rows = dict[str, Measures]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,16 +104,10 @@ def placebo_edges(pinned: PinnedIndex, *, nearest: int = NEAREST, drawn: int = R
     return Edges(source=np.array(source), target=np.array(target), weight=np.array(weight, dtype=np.float32))
 
 
-@contextmanager
-def linked_by(pinned: PinnedIndex, edges: Edges) -> Iterator[None]:
-    """These links in place of the collection's own."""
-    own = pinned.graph
+def graph_of(pinned: PinnedIndex, edges: Edges) -> LinkGraph:
+    """Links as a graph to walk."""
     numbers = np.arange(len(edges.source))
-    vars(pinned)["_graph"] = LinkGraph.build(edges.source, edges.target, edges.weight, numbers, pinned.universe.tie)
-    try:
-        yield
-    finally:
-        vars(pinned)["_graph"] = own
+    return LinkGraph.build(edges.source, edges.target, edges.weight, numbers, pinned.universe.tie)
 
 
 @contextmanager
@@ -133,27 +130,49 @@ def answers(index: clew.Index, judged: Judged, **options: Any) -> Measures:
     ]
 
 
+def answers_by_graph(
+    searcher: search.Searcher, pinned: PinnedIndex, judged: Judged, graphs: Mapping[str, LinkGraph]
+) -> Rows:
+    """Measures of every question without links and under each graph; the paths answer once."""
+    base = search_request("a question", k=DEEP)
+    flat: dict[str, Any] = {"expand": base.expand.model_copy(update={"hops": 0})}
+    own = pinned.graph
+    found: Rows = {label: [] for label in (FLAT, *graphs)}
+    try:
+        for query, text in judged.queries.items():
+            rankings = searcher.rankings(base.model_copy(update={"text": text}), [flat] + [{}] * len(graphs))
+            for label in found:
+                vars(pinned)["_graph"] = graphs.get(label, own)  # what the next ranking is made with
+                documents = pinned.catalog.documents_of(next(rankings), DOCUMENTS)
+                found[label].append(measure(documents, judged.relevant[query]))
+    finally:
+        vars(pinned)["_graph"] = own
+    return found
+
+
 def study(name: str, embedder: str) -> dict[str, Any]:
     """All rows of one set, and what of the gain stays in link-rich pages."""
     judged = JUDGED[name].judged()
-    rows: dict[str, Measures] = {}
     with JUDGED[name].indexed(embedder) as index:
-        pinned = index._pinned  # the graph is replaced under it, which is nobody else's business
-        real, placebo = real_edges(pinned), placebo_edges(pinned)
+        pinned, searcher = index._pinned, index._ready()  # the graph is replaced under them: nobody else's business
+        real = real_edges(pinned)
+        crowd = real + placebo_edges(pinned)
+        graphs = {
+            REAL: pinned.graph,
+            "links, weight 1": graph_of(pinned, real.alike()),
+            "placebo links alone": graph_of(pinned, placebo_edges(pinned)),
+            CROWDED: graph_of(pinned, crowd),
+            "links + 5 nearest": graph_of(pinned, real + placebo_edges(pinned, drawn=0)),
+            "links + 5 random": graph_of(pinned, real + placebo_edges(pinned, nearest=0)),
+        }
+        rows = answers_by_graph(searcher, pinned, judged, graphs)
         with no_title_phrases():
-            rows["flat, no title phrase"] = answers(index, judged, hops=0)
-        rows[FLAT] = answers(index, judged, hops=0)
-        rows[REAL] = answers(index, judged)
-        for label, edges in (
-            ("links, weight 1", real.alike()),
-            ("placebo links alone", placebo),
-            (CROWDED, real + placebo),
-            ("links + 5 nearest", real + placebo_edges(pinned, drawn=0)),
-            ("links + 5 random", real + placebo_edges(pinned, nearest=0)),
-        ):
-            with linked_by(pinned, edges):
-                rows[label] = answers(index, judged)
+            rows = {"flat, no title phrase": answers(index, judged, hops=0), **rows}
     clusters = judged.clusters(JUDGED[name].cluster)
+    gained = {
+        label: {metric: _mean(rows[label], metric) - _mean(rows[FLAT], metric) for metric in SHOWN}
+        for label in (REAL, CROWDED)
+    }
     return {
         "questions": len(judged.queries),
         "links": len(real.source),
@@ -161,13 +180,7 @@ def study(name: str, embedder: str) -> dict[str, Any]:
             label: {metric: _beside(rows[FLAT], found, metric, clusters) for metric in SHOWN}
             for label, found in rows.items()
         },
-        "kept": {
-            metric: _share(
-                _mean(rows[CROWDED], metric) - _mean(rows[FLAT], metric),
-                _mean(rows[REAL], metric) - _mean(rows[FLAT], metric),
-            )
-            for metric in SHOWN
-        },
+        "kept": {metric: _share(gained[CROWDED][metric], gained[REAL][metric]) for metric in SHOWN},
     }
 
 

@@ -18,7 +18,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
@@ -167,9 +167,11 @@ def main() -> None:
     done: dict[Task, dict[str, Any]] = {}
     print(HEAD, flush=True)
     with ProcessPoolExecutor(chosen.workers, mp_context=get_context("spawn")) as pool:
-        for task, figures in zip(wanted, pool.map(measure, wanted), strict=True):
-            done[task] = figures
-            print(row(figures), flush=True)
+        running = {pool.submit(measure, task): task for task in wanted}
+        for ended in as_completed(running):
+            done[running[ended]] = ended.result()
+            print(row(ended.result()), flush=True)
+            done = {task: done[task] for task in wanted if task in done}
             text = json.dumps(list(done.values()), indent=1, ensure_ascii=False) + "\n"
             results("quality").write_text(text, "utf-8")
     if chosen.publish:

@@ -267,19 +267,15 @@ def answer_all(
         variants[FLAT] = {"expand": flat}
     if by_fusion:
         variants |= {name: {**fusion, "expand": flat} for name, fusion in FUSIONS.items()}
-    alone: dict[str, SearchRequest] = {}
     if by_path:
         present = [name for name in PATHS if name != "dense" or index.has_vectors]
-        alone = {
-            name: base.model_copy(update={"expand": flat, "paths": (name,), "weights": {name: 1.0}, "intent": "off"})
-            for name in present
-        }
+        variants |= {name: {"paths": (name,), "expand": flat} for name in present}
     progress.begin("Evaluating", len(judged.queries), "questions")
     answered = []
     for query, text in judged.queries.items():
         request = base.model_copy(update={"text": text})
         shown = index.answer(request) if timed else None
-        answered.append(_answered(index, request, variants, alone, query, judged, shown))
+        answered.append(_answered(index, request, variants, query, judged, shown))
         progress.advance(1)
     progress.end()
     return Evaluation(judged=judged, answered=answered, clusters=clusters)
@@ -289,7 +285,6 @@ def _answered(
     index: Index,
     request: SearchRequest,
     variants: Mapping[str, Mapping[str, Any]],
-    alone: Mapping[str, SearchRequest],
     query: str,
     judged: Judged,
     shown: SearchResult | None,
@@ -298,9 +293,6 @@ def _answered(
     documents = dict(
         zip(variants, index.ranked_documents(deep, tuple(variants.values()), count=DOCUMENTS), strict=True)
     )
-    for name, single in alone.items():
-        deep = single.model_copy(update={"text": request.text, "offset": 0, "k": DOCUMENTS})
-        documents[name] = index.ranked_documents(deep, count=DOCUMENTS)[0]
     return Answered(
         query=query,
         documents=documents,

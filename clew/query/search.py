@@ -221,8 +221,9 @@ class Searcher:
         """Chunks alone, best first, without the cost of hits: of the request, and of variants of how it is fused.
 
         A variant replaces fields of the request that matter after the paths have answered (`combine`, `normalize`,
-        `expand`), so that all of them cost one round of the paths; each is ranked when it is taken. A ranking holds all
-        candidates, and at least `offset + k` chunks where there are as many; it begins as the hits of `search` do.
+        `expand`), or names one of the paths alone (`paths`), so that all of them cost one round of the paths; each is ranked
+        when it is taken. A ranking holds all candidates, and at least `offset + k` chunks where there are as many; it begins
+        as the hits of `search` do.
         """
         asked = self._prepare(request, prefixes)
         weights, _ = self._weights(request)
@@ -230,9 +231,15 @@ class Searcher:
         for changes in variants:
             one = replace(asked, request=request.model_copy(update=dict(changes)))
             fused = replace(answered, deeper=[], _position=None)
-            if answered.lists and not changes.keys().isdisjoint(("combine", "normalize")):
+            alone: Sequence[str] = changes.get("paths", ())
+            if not set(alone) <= answered.lists.keys():  # the request left it out
+                fused = self._answer(one, {**weights, **dict.fromkeys(alone, 1.0)}, request.over_fetch)
+            elif alone:
+                fused.lists = {name: replace(answered.lists[name], exact=None) for name in alone}
+            if fused.lists and not changes.keys().isdisjoint(("combine", "normalize", "paths")):
                 self._fuse(one, fused)
-            yield self._ranking(one, fused, self._expand(one, fused), weights)[0]
+            weighed = {**weights, **dict.fromkeys(alone, 1.0)}
+            yield self._ranking(one, fused, self._expand(one, fused), weighed)[0]
 
     def find(
         self, request: SearchRequest, prefixes: Sequence[str] | None = None, *, without: Mask | None = None
