@@ -48,9 +48,21 @@ def _root(
 
 @cache  # once a process: registering them again would make every later call slower
 def _commands() -> None:
-    from clew.cli import contexts, demo, evaluating, indexing, inspecting, keys, searching, serving, upkeep, watching
+    from clew.cli import (
+        contexts,
+        demo,
+        evaluating,
+        graph,
+        indexing,
+        inspecting,
+        keys,
+        searching,
+        serving,
+        upkeep,
+        watching,
+    )
 
-    for module in (indexing, watching, searching, contexts, inspecting, upkeep, evaluating, serving, keys, demo):
+    for module in (indexing, watching, searching, contexts, inspecting, upkeep, evaluating, graph, serving, keys, demo):
         module.register(app)
 
 

@@ -37,6 +37,7 @@ from clew_client.types import (
 
 if TYPE_CHECKING:
     from clew.indexer.progress import Progress
+    from clew.query.knowledge import Knowledge
     from clew.query.search import Searcher
     from clew.query.tokens import Tokenizer
 
@@ -160,6 +161,13 @@ class Index:
     def published_ns(self) -> int:
         """When the pinned snapshot was published: nanoseconds since 1970, UTC, by the writer's clock."""
         return self._pinned.snapshot.published_ns
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """The graph of this snapshot, as far as this index may know of it. Raises NoGraphError where none was built."""
+        from clew.query.knowledge import Knowledge
+
+        return Knowledge(self._pinned)
 
     def restricted(self, restriction: Restriction | None) -> Index:
         """The part of this snapshot that a restriction allows, as an index of its own; this one where there is none.

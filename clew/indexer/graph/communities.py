@@ -84,8 +84,11 @@ def hierarchy(
     if count == 0 or shape.max_levels < 1:
         return []
     if shape.method == "components":
-        return _components(count, source, target, weight, shape.max_levels)
-    return _leiden(count, source, target, weight, shape.max_levels, start)
+        found = _components(count, source, target, weight, shape.max_levels)
+    else:
+        found = _leiden(count, source, target, weight, shape.max_levels, start)
+    # In a small graph the finest groups may all be too small to be shown: then the next level is the finest.
+    return [labels for labels in found if np.bincount(labels).max() >= shape.min_size]
 
 
 def _leiden(

@@ -1,0 +1,110 @@
+"""What people change in a graph by hand: undo a merge, drop a report; and what a build would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from clew.errors import NoGraphError, NoSuchDocumentError, OptionError
+from clew.indexer.embedders.protocol import Embedder
+from clew.indexer.graph.build import BuildOptions, Built, build_graph
+from clew.indexer.graph.passages import of_documents, unread
+from clew.indexer.graph.reading import Reader, RuleReader
+from clew.indexer.graph.schemas import ALIASES
+from clew.indexer.progress import Progress
+from clew.indexer.snapshots import Snapshot
+from clew.indexer.tables import Table, TableChange
+from clew.indexer.writer import Writer
+
+MOST_DOCUMENTS = 50  # read on demand at once
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Estimate:
+    """What a build would read."""
+
+    passages: int
+    to_read: int
+    characters: int
+
+
+def undo_merge(writer: Writer, form_key: int, embedder: Embedder | None, progress: Progress | None = None) -> Built:
+    """Take a form out of the entity it was merged into, for good. OptionError where it was not merged."""
+    _require(writer)
+    table = writer.tables["aliases"]
+    rows = table.read_keys("form_key", np.array([form_key]), ALIASES.names)
+    if not rows.num_rows or rows["how"][0].as_py() == "self":
+        raise OptionError(f"{form_key:016x} is no merge of this graph; `clew graph merges` lists them.")
+    row = rows.drop_columns(["_rowaddr"]).to_pylist()[0]
+    row |= {"apart_from": row["entity_key"]}
+    table.commit(
+        TableChange(delete=rows["_rowaddr"].to_numpy(), append=table.write(pa.Table.from_pylist([row], schema=ALIASES)))
+    )
+    return build_graph(writer, BuildOptions(read=False, anew=True), embedder, progress)
+
+
+def delete_report(writer: Writer, community_key: int, *, community: bool = False) -> Snapshot:
+    """Remove a community's report (with `community`: the community, too) until a build makes it again."""
+    _require(writer)
+    tables = ["reports", "communities"] if community else ["reports"]
+    found = False
+    for name in tables:
+        table = writer.tables[name]
+        rows = table.read_with_addresses(["community_key"])
+        dead = rows["_rowaddr"].to_numpy()[rows["community_key"].to_numpy() == community_key]
+        found |= bool(len(dead))
+        table.commit(TableChange(delete=dead))
+    if not found:
+        raise OptionError(f"{community_key:016x} is no community of this graph; `clew graph reports` lists them.")
+    return writer.publish()
+
+
+def estimate(writer: Writer, options: BuildOptions) -> Estimate:
+    """Passages and characters that a build with these options would read. Nothing is written."""
+    chunks = writer.tables["chunks"].read(["chunk_key", "file_key", "record_number", "char_start", "char_end"])
+    fresh = chunks["chunk_key"].to_numpy()
+    reader: Reader = options.reader or RuleReader()
+    if options.documents is not None:
+        fresh = of_documents(chunks, options.documents)
+    elif "readings" in writer.tables:
+        fresh, _ = unread(chunks, writer.tables["readings"].read(["chunk_key", "reader"]), reader.id)
+    sizes = chunks["char_end"].to_numpy() - chunks["char_start"].to_numpy()
+    wanted = np.isin(chunks["chunk_key"].to_numpy(), fresh)
+    return Estimate(passages=chunks.num_rows, to_read=len(fresh), characters=int(sizes[wanted].sum()))
+
+
+def documents_named(writer: Writer, ids: Sequence[str]) -> list[tuple[int, int]]:
+    """(file_key, record_number) of documents by id: a path, a record's id, or PATH#RECORD.
+
+    OptionError for more than MOST_DOCUMENTS; NoSuchDocumentError names the first that is not there.
+    """
+    if len(ids) > MOST_DOCUMENTS:
+        raise OptionError(f"--documents names {len(ids)} documents; at most {MOST_DOCUMENTS} are read at once.")
+    files = writer.tables["files"].read(["file_key", "path"])
+    by_path = dict(zip(files["path"].to_pylist(), files["file_key"].to_pylist(), strict=True))
+    rows = writer.tables["documents"].read(["file_key", "record_number", "record"]).to_pylist()
+    by_record = {row["record"]: (row["file_key"], row["record_number"]) for row in rows if row["record"] is not None}
+    of_file: dict[int, list[tuple[int, int]]] = {}
+    for row in rows:
+        of_file.setdefault(row["file_key"], []).append((row["file_key"], row["record_number"]))
+    found: list[tuple[int, int]] = []
+    for one in ids:
+        path, _, record = one.rpartition("#")
+        if one in by_path:
+            found += of_file.get(by_path[one], [])
+        elif one in by_record:
+            found.append(by_record[one])
+        elif path in by_path and by_record.get(record, (None, None))[0] == by_path[path]:
+            found.append(by_record[record])
+        else:
+            raise NoSuchDocumentError(f"The index holds no document {one!r}; `clew files ROOT` lists them.")
+    return found
+
+
+def _require(writer: Writer) -> Table:
+    if "aliases" not in writer.tables:
+        raise NoGraphError(f"The index at {writer.place.address} has no graph; build it with `clew graph build`.")
+    return writer.tables["aliases"]
