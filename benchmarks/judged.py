@@ -51,12 +51,15 @@ class JudgedSet:
         selection = {"include": self.include} if self.include else None
         with kept_vectors(cache() / "vectors"), tempfile.TemporaryDirectory(prefix="clew-judged-") as folder:
             place = str(Path(folder) / "index")
-            clew.index(root, index=place, embedder=embedder, selection=selection)
+            done = clew.index(root, index=place, embedder=embedder, selection=selection, settings=_PATIENT)
+            if done.files.failed or not done.chunks.total:
+                raise SystemExit(f"{self.name}: {done.files.failed} files failed; figures of the rest would mislead.")
             with clew.open(root, index=place) as index:
                 yield index
 
 
 _PAGES = ("/pages/",)
+_PATIENT = {"extraction": {"seconds": 7200}}  # a file of 9 MB is a minute's work where 40 processes share two cores
 SETS = {
     one.name: one
     for one in (
