@@ -19,6 +19,7 @@ from clew.connectors.location import Root, split_url
 from clew.daemon.cluster.settings import ClusterSettings
 from clew.daemon.http.settings import HttpSettings
 from clew.daemon.marked_yaml import Fault, Marked, dotted, read_marked
+from clew.daemon.schedule import Schedule
 from clew.daemon.secrets import resolved, written_secrets
 from clew.errors import ClewError, ConfigurationError, OptionError
 from clew.indexer.configuration import CollectionConfig
@@ -42,6 +43,15 @@ def _seconds(value: Any) -> Any:
 
 
 Duration = Annotated[float, BeforeValidator(_seconds), Field(ge=0, lt=1e9, allow_inf_nan=False)]
+
+
+def _schedule(value: str | None) -> str | None:
+    if value is not None:
+        try:
+            Schedule(value)
+        except OptionError:
+            raise ValueError("expected five fields, minute hour day month weekday, such as '*/15 * * * *'") from None
+    return value
 
 
 class _Section(BaseModel):
@@ -73,14 +83,16 @@ class Limits(_Section):
 
 
 class UpkeepSettings(_Section):
-    """What is cleared away, and when."""
+    """What commits leave behind: when it is merged and cleared away, and what is kept."""
 
-    gc: bool = Field(True, description="Remove superseded snapshots and what they alone named.")
-    every: Duration = Field(
-        3600.0, ge=1.0, description="Time between two clearings, which come after a look at everything."
-    )
+    schedule: str | None = Field("7 * * * *", description="Five fields as in cron; null: never, somebody else does it.")
     retention: Duration = Field(86_400.0, ge=60.0, description="Snapshots superseded longer ago than this go.")
     older_than: Duration = Field(3600.0, ge=60.0, description="Objects that no snapshot names go from this age on.")
+
+    @field_validator("schedule")
+    @classmethod
+    def _readable_schedule(cls, value: str | None) -> str | None:
+        return _schedule(value)
 
 
 class CollectionEntry(CollectionConfig):
@@ -106,16 +118,7 @@ class CollectionEntry(CollectionConfig):
     @field_validator("schedule")
     @classmethod
     def _readable_schedule(cls, value: str | None) -> str | None:
-        if value is not None:
-            from clew.daemon.schedule import Schedule
-
-            try:
-                Schedule(value)
-            except OptionError:
-                raise ValueError(
-                    "expected five fields, minute hour day month weekday, such as '*/15 * * * *'"
-                ) from None
-        return value
+        return _schedule(value)
 
     @field_validator("embedder")
     @classmethod

@@ -27,6 +27,7 @@ from clew.indexer.run import RunOptions, RunOutcome, default_workers, run_index,
 
 if TYPE_CHECKING:
     from clew.connectors.location import Root
+    from clew.daemon.housekeeping import Housekeeping, UpkeepLine
     from clew.daemon.watch import Watch, WatchLine
     from clew.indexer.configuration import CollectionConfig
     from clew.indexer.embedders.protocol import Embedder
@@ -150,7 +151,6 @@ class Keeper:
         self._full = threading.Event()
         self._stop = threading.Event()
         self._watch: Watch | None = None
-        self._swept = float("-inf")  # time.monotonic() of the last clearing
         self._state = KeeperState(name=name, phase="starting")
         self._thread = threading.Thread(target=self._live, name=f"clew-keep-{name}", daemon=True)
 
@@ -256,6 +256,8 @@ class Keeper:
             progress=_Messages(self._say),
             runner=self._run,
             equipment=_Equipment(self._embedders),
+            housekeeping=self._housekeeping(),
+            tended=self._tended,
         )
         self._watch.run()
 
@@ -288,8 +290,6 @@ class Keeper:
                 outcome = self._run_on_cluster(root, options, progress)
             else:
                 outcome = run_index(root, options, progress, equipment)
-            if options.paths is None:
-                self._clear_away(root, options)
         if full:
             self._full.clear()
         self._state = replace(
@@ -312,26 +312,20 @@ class Keeper:
         with connected(settings), ClusterEquipment(settings, say=self._say) as equipment:
             return run_index(root, options, progress, equipment)
 
-    def _clear_away(self, root: str, options: RunOptions) -> None:
-        """Sweep, where it is time. It comes after looks at everything alone: nobody waits for what those publish."""
-        from clew.connectors.location import Root
-        from clew.indexer.garbage import Retention, sweep
-        from clew.indexer.place import Place
-        from clew.indexer.upkeep import upkeep_of
+    def _housekeeping(self) -> Housekeeping | None:
+        from clew.daemon.housekeeping import Housekeeping
+        from clew.daemon.schedule import Schedule
+        from clew.indexer.garbage import Retention
 
         settings = self._entry.upkeep
-        if not settings.gc or self._stop.is_set() or time.monotonic() - self._swept < settings.every:
-            return
-        address = Root.parse(root, options.storage_options).index_place(options.index)
-        try:
-            with upkeep_of(Place.open(address, options.storage_options), wait=options.wait) as upkeep:
-                done = sweep(upkeep, Retention(superseded=settings.retention, older_than=settings.older_than))
-        except ClewError as error:  # the index is up to date all the same
-            _log.warning("%s: clearing away: %s", self.name, error)
-            return
-        self._swept = time.monotonic()
-        if done.objects:
-            _log.info("%s: cleared away %d objects, %d bytes", self.name, done.objects, done.bytes)
+        if settings.schedule is None:
+            return None
+        retention = Retention(superseded=settings.retention, older_than=settings.older_than)
+        return Housekeeping(Schedule(settings.schedule), retention=retention)
+
+    def _tended(self, line: UpkeepLine) -> None:
+        if line.objects or line.merged:
+            _log.info("%s: upkeep: %d objects, %d bytes removed", self.name, line.objects, line.bytes)
 
     def _emit(self, line: WatchLine) -> None:
         state = self._state

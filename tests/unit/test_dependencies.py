@@ -22,6 +22,9 @@ USED_WITHOUT_IMPORT = {
     "clew-client": "built from this repository",
 }
 
+#: Modules that nothing but `clew serve`, `clew keys` and `clew config` reaches: the extra `serve` may stand at their top.
+ONLY_SERVED = ("clew/daemon/http/", "clew/daemon/configuration.py")
+
 #: Imported where installed, and never declared: they bring torch or their own run time; whoever wants them installs them.
 BROUGHT_BY_THE_USER = {"sentence-transformers", "fastembed"}
 
@@ -33,6 +36,7 @@ def _distribution(requirement: str) -> str:
 
 
 CORE = {_distribution(text) for text in PROJECT["dependencies"]}
+SERVE = {_distribution(text) for text in PROJECT["optional-dependencies"]["serve"]}
 EXTRAS = {_distribution(text) for group in PROJECT["optional-dependencies"].values() for text in group} - {"clew"}
 
 
@@ -75,7 +79,8 @@ def test_imports_are_declared_and_declarations_are_imported() -> None:
             dists = owners.get(name, {name.replace("_", "-")})
             used |= dists
             core = dists & CORE
-            if not core and not (dists & (EXTRAS | BROUGHT_BY_THE_USER) and not at_top) and not testing:
+            served = dists & SERVE and path.relative_to(HOUSE).as_posix().startswith(ONLY_SERVED)
+            if not core and not served and not (dists & (EXTRAS | BROUGHT_BY_THE_USER) and not at_top) and not testing:
                 undeclared.append(f"{path.relative_to(HOUSE)}:{line} {name}")
     assert undeclared == []
     assert CORE - used - set(USED_WITHOUT_IMPORT) == set()

@@ -195,7 +195,7 @@ def test_what_is_superseded_is_cleared_away(tmp_path: Path) -> None:
         """\
         collections:
           docs:
-            {root: docs, events: none, schedule: null, embedder: none, workers: 0, upkeep: {every: 1s, retention: 60s, older_than: 60s}}
+            {root: docs, events: none, schedule: null, embedder: none, workers: 0, upkeep: {retention: 60s, older_than: 60s}}
         """,
     )
     clew.index(str(root), embedder="none", workers=0)
