@@ -12,10 +12,11 @@ import pyarrow.compute as pc
 import xxhash
 from numpy.typing import NDArray
 
-from clew.indexer import faults
+from clew.indexer import faults, known_weights
 from clew.indexer.batch import statistics
 from clew.indexer.edges import edges_of, write_edges
 from clew.indexer.intake import READ_LINKS
+from clew.indexer.known_weights import KnownWeights
 from clew.indexer.linking import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
@@ -49,11 +50,13 @@ def resolve_links(
     arrivals: NDArray[np.uint64],
     everything: bool,
     progress: Progress,
+    weights: KnownWeights | None = None,
 ) -> Snapshot:
     """Resolve the links that a run affects, and publish them with their edges.
 
     Affected are the links of `touched_files` and those to them, and all that probed one of the keys whose hashes are
-    `arrivals` (of files that came, went or were renamed). `everything`: all links, as in a first build.
+    `arrivals` (of files that came, went or were renamed). `everything`: all links, as in a first build. Of `weights` those
+    are kept that still hold; the others are made by `weigh_links`.
     """
     table = writer.tables["links"]
     files = writer.tables["files"]
@@ -77,19 +80,21 @@ def resolve_links(
     progress.begin("Resolving links", len(addresses), "links")
     fragments: list[Any] = []
     for start in range(0, len(addresses), SLICE):
-        rows = table.take_addresses(addresses[start : start + SLICE], READ_LINKS.names)
-        fragments += table.write(linker.resolve(rows, progress.advance))
+        names = [*READ_LINKS.names, *(known_weights.COLUMNS if weights is not None else ())]
+        rows = table.take_addresses(addresses[start : start + SLICE], names)
+        resolved = linker.resolve(rows, progress.advance)
+        fragments += table.write(resolved if weights is None else weights.carry(rows, resolved))
     progress.end()
     faults.reach("links.after-fragments")
     table.commit(TableChange(delete=addresses, append=tuple(fragments)))
     faults.reach("links.after-commit")
     edges = renew_edges(writer, None if everything else sources)
     faults.reach("links.after-edges")
-    weights = snapshot.pending.weights or (len(addresses) > 0 and writer.generation.dimension is not None)
+    unweighed = snapshot.pending.weights or (len(addresses) > 0 and writer.generation.dimension is not None)
     return writer.publish(
         edges=edges,
         site=site,
-        pending=snapshot.pending.model_copy(update={"links": False, "weights": weights}),
+        pending=snapshot.pending.model_copy(update={"links": False, "weights": unweighed}),
         statistics=statistics(writer, snapshot),
     )
 

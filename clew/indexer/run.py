@@ -34,6 +34,7 @@ from clew.indexer.epochs import WriterLease
 from clew.indexer.equipment import Equipment
 from clew.indexer.focus import Focus, focus_on
 from clew.indexer.intake import FileGroup, FileTask, Intake
+from clew.indexer.known_weights import KnownWeights
 from clew.indexer.linking import arrival_hashes
 from clew.indexer.linkpass import resolve_links, weigh_links
 from clew.indexer.place import Place
@@ -69,6 +70,7 @@ class RunOptions:
     full: bool = False
     wait: float = 60.0  # seconds for another writer to finish
     accept_mass_delete: bool = False
+    graph: bool = False  # bring the graph up to date at the end
     paths: Sequence[str] | None = None  # look at these alone (a folder ends with '/'); None: at everything
 
 
@@ -140,11 +142,7 @@ class IndexRun:
         self._writer, self._embedder = self._open(lease, latest)
         self._before: Table | None = None
         if self._writer.generation.dimension is not None and latest is not None:
-            chunks = self._writer.tables["chunks"]
-            self._before = Table(
-                name=chunks.name, uri=chunks.uri, schema=chunks.schema, version=chunks.version,
-                storage_options=chunks.storage_options,
-            )  # fmt: skip
+            self._before = self._writer.tables["chunks"].as_it_is()
         self._workers = 0
         self._worker_peaks: list[int] = []  # bytes: of as many jobs as there are processes, the largest ones
         self._totals = {"written": 0, "deleted": 0, "reused": 0, "bytes": 0}
@@ -216,7 +214,10 @@ class IndexRun:
         changes = self._compare()
         before: list[Removed | Renamed | Changed] = [*changes.removed, *changes.renamed, *changes.changed]
         gone = self._addresses([change.known.file_key for change in before])
-        touched = self._forget(changes) + self._read(changes)
+        links = writer.tables["links"].as_it_is()
+        moved = self._forget(changes)
+        read = self._read(changes)
+        touched = moved + read
         if writer.snapshot.pending.links or touched:
             with self._meter.part("write"):
                 arrivals = np.concatenate([gone, self._addresses(touched)])
@@ -226,15 +227,25 @@ class IndexRun:
                     arrivals=np.unique(arrivals),
                     everything=everything or (self._options.paths is None and not writer.snapshot.edges),
                     progress=self._progress,
+                    weights=None if everything else self._known_weights(links, read),
                 )
         if writer.generation.dimension is not None:
             self._fill()
         elif writer.is_new:
             writer.publish()
+        if self._options.graph:
+            self._build_graph()
         if writer.snapshot.number != began:
             with self._meter.part("commit"):
                 keep_tidy(writer)
         return self._outcome(changes)
+
+    def _known_weights(self, before: Table, read: Sequence[int]) -> KnownWeights | None:
+        settings = self._writer.generation.settings
+        if self._writer.generation.dimension is None:
+            return None
+        by_words = settings.edge_weights == "anchor" and self._embedder_for_texts() is not None
+        return KnownWeights(before, np.array(read, dtype=np.int64), by_words=by_words)
 
     def _compare(self) -> Changes:
         with self._meter.part("list"):
@@ -413,6 +424,13 @@ class IndexRun:
                 settings = writer.generation.settings
                 mode = "source" if self._embedder_for_texts() is None else settings.edge_weights
                 weigh_links(writer, self._embedder_for_texts(), mode, self._progress)
+
+    def _build_graph(self) -> None:
+        from clew.indexer.graph.build import BuildOptions, build_graph
+
+        with self._meter.part("write"):
+            options = BuildOptions(workers=self._options.workers)
+            build_graph(self._writer, options, self._embedder_for_texts(), self._progress)
 
     def _embedder_for_texts(self) -> Embedder | None:
         """None where vectors are given: then there is nothing that could embed a text."""

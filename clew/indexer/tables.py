@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -102,6 +102,10 @@ class Table:
                 f"Opening table {self.name} at version {version} ({self.uri}): {error}. Part of the index was deleted or "
                 "altered; rebuild it with `clew index --full`."
             ) from error
+
+    def as_it_is(self) -> Table:
+        """The same table at the same version, which stays there while this one goes on."""
+        return replace(self, _dataset=None)
 
     @property
     def rows(self) -> int:
