@@ -45,13 +45,13 @@ class JudgedSet:
         return read_judged(str(place / f"queries{self.suffix}.jsonl"), str(place / f"qrels{self.suffix}.tsv"))
 
     @contextmanager
-    def indexed(self, embedder: str) -> Iterator[clew.Index]:
-        """An index of it, in a folder that goes when this ends."""
+    def indexed(self, embedder: str, kept: Path | None = None) -> Iterator[clew.Index]:
+        """An index of it: in `kept`, brought up to date where it is there already, or in a folder that goes when this ends."""
         root = str(collection(self.source) / self.root)
         selection = {"include": self.include} if self.include else None
         with kept_vectors(cache() / "vectors"), tempfile.TemporaryDirectory(prefix="clew-judged-") as folder:
-            place = str(Path(folder) / "index")
-            done = clew.index(root, index=place, embedder=embedder, selection=selection, settings=_PATIENT)
+            place = str((kept or Path(folder)) / f"{self.source}-{embedder}")
+            done = clew.index(root, index=place, embedder=embedder, selection=selection, settings=_PATIENT, wait=7200)
             if done.files.failed or not done.chunks.total:
                 raise SystemExit(f"{self.name}: {done.files.failed} files failed; figures of the rest would mislead.")
             with clew.open(root, index=place) as index:

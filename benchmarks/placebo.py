@@ -1,4 +1,4 @@
-"""Is it the links that help, and do false ones undo it? `python -m benchmarks.placebo [SET …]`.
+"""Is it the links that help, and do false ones undo it? `python -m benchmarks.placebo [SET …] [--publish]`.
 
 Every figure with links stands beside: no links, with and without the phrase of a title (the links of the `-linked` sets were
 derived from titles, so a gain could be the titles'); all links alike (weight 1); placebo links alone; and the real links in
@@ -16,6 +16,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,10 @@ from numpy.typing import NDArray
 import clew
 from benchmarks.datasets import results
 from benchmarks.judged import SETS as JUDGED
+from benchmarks.publication import figure, gain, publish
 from clew.query import search
 from clew.query.bootstrap import paired_difference
+from clew.query.charts import Group, Row, forest
 from clew.query.evaluation import DOCUMENTS, Judged
 from clew.query.graph import LinkGraph
 from clew.query.index import search_request
@@ -150,10 +153,10 @@ def answers_by_graph(
     return found
 
 
-def study(name: str, embedder: str) -> dict[str, Any]:
+def study(name: str, embedder: str, kept: Path | None = None) -> dict[str, Any]:
     """All rows of one set, and what of the gain stays in link-rich pages."""
     judged = JUDGED[name].judged()
-    with JUDGED[name].indexed(embedder) as index:
+    with JUDGED[name].indexed(embedder, kept) as index:
         pinned, searcher = index._pinned, index._ready()  # the graph is replaced under them: nobody else's business
         real = real_edges(pinned)
         crowd = real + placebo_edges(pinned)
@@ -198,15 +201,49 @@ def _beside(flat: Measures, found: Measures, metric: str, clusters: Sequence[str
     return {"mean": _mean(found, metric), "gain": gain.mean, "low": gain.low, "high": gain.high, "p": gain.p}
 
 
+def table(done: Mapping[str, dict[str, Any]]) -> str:
+    """All sets, a row a setting."""
+    lines = ["| set | setting | nDCG@10 | R@5 | R@100 | nDCG@10 over flat |", "|---|---|---|---|---|---|"]
+    for name, found in done.items():
+        for label, row in found["rows"].items():
+            one = row["ndcg@10"]
+            means = " | ".join(figure(row[metric]["mean"]) for metric in SHOWN)
+            over = "–" if label == FLAT else gain(one["gain"], one["low"], one["high"], one["p"])
+            lines.append(f"| {JUDGED[name].title} | {label} | {means} | {over} |")
+        kept = " | ".join(_text(found["kept"][metric]) for metric in SHOWN)
+        lines.append(f"| {JUDGED[name].title} | *of the gain kept* | {kept} | |")
+    return "\n".join(lines)
+
+
+def picture(done: Mapping[str, dict[str, Any]]) -> str:
+    """What each setting adds to the search without links."""
+    groups = [
+        Group(
+            heading=JUDGED[name].title,
+            rows=[
+                Row(label=label, value=row["ndcg@10"]["gain"], low=row["ndcg@10"]["low"], high=row["ndcg@10"]["high"],
+                    tone={REAL: "strong", CROWDED: "plain"}.get(label, "faint"))
+                for label, row in found["rows"].items() if label != FLAT
+            ],
+        )
+        for name, found in done.items()
+    ]  # fmt: skip
+    return forest("What links add, and what false ones take away", groups, axis="nDCG@10 over the search without links")
+
+
 def main() -> None:
     """Print a table a set, and write `benchmarks/results/placebo.json`."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("sets", nargs="*", metavar="SET", help=f"of {', '.join(SETS)}; all by default")
     parser.add_argument("--embedder", default="minilm")
+    parser.add_argument(
+        "--indexes", type=Path, metavar="FOLDER", help="keep the indexes here, and use those that are here"
+    )
+    parser.add_argument("--publish", action="store_true", help="write docs/benchmarks.md and its picture")
     chosen = parser.parse_args()
     done: dict[str, Any] = {}
     for name in chosen.sets or SETS:
-        found = done[name] = study(name, chosen.embedder)
+        found = done[name] = study(name, chosen.embedder, chosen.indexes)
         print(f"{name}: {found['questions']} questions, {found['links']} links")
         print(f"  {'':<24}{'nDCG@10':>9}{'R@5':>8}{'R@100':>8}   gain of nDCG@10 over flat, 95 %")
         for label, row in found["rows"].items():
@@ -216,6 +253,8 @@ def main() -> None:
         kept = ", ".join(f"{metric} {_text(share)}" for metric, share in found["kept"].items())
         print(f"  kept in link-rich pages: {kept}", flush=True)
         results("placebo").write_text(json.dumps(done, indent=1) + "\n", "utf-8")
+    if chosen.publish:
+        publish("placebo", table(done), picture(done))
     shares = ", ".join(f"{name} {_text(found['kept']['ndcg@10'])}" for name, found in done.items())
     print(f"placebo: of the gain of nDCG@10, link-rich pages keep: {shares}")
 

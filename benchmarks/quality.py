@@ -1,13 +1,14 @@
 """How well clew finds: judged public collections, each path alone, fused, and with links followed: `make bench-quality`.
 
-    python -m benchmarks.quality [SET …] [--workers N] [--publish]
+    python -m benchmarks.quality [SET …] [--workers N] [--indexes FOLDER] [--publish]
 
 The settings are the defaults, whatever the set. They were tuned on the sets marked *tuned* alone. The links of the `-linked`
 sets were derived from mentions of titles; they are not Wikipedia's own. Sets in Russian and Portuguese are measured with the
 default embedder, which is English, and with the multilingual one where it is installed.
 
 Indexes are built anew from the code as it is. Vectors are kept between runs (`XDG_CACHE_HOME`), so an interrupted run goes
-on where it was; the first one embeds 45,000 passages, 15 CPU-minutes. Sets that are not there are named and left out.
+on where it was; the first one embeds 45,000 passages, 15 CPU-minutes. `--indexes` keeps the indexes as well, for figures of
+one version of the indexer under several of the search. Sets that are not there are named and left out.
 `--publish` writes the table into `docs/benchmarks.md` and draws `docs/images/quality.svg`.
 """
 
@@ -26,25 +27,23 @@ from typing import Any
 
 from benchmarks.datasets import archives, is_there, results
 from benchmarks.judged import SETS
+from benchmarks.publication import figure, gain, publish
 from clew.query.charts import Group, Row, forest
 from clew.query.evaluation import METRICS, answer_all
 from clew_client.types import PATHS, EvaluationReport
 
 MULTILINGUAL = "e5"
 FOREIGN = ("xquad-ru", "faquad-pt")
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
-PICTURE = PAGE.parent / "images" / "quality.svg"
-BEGIN, END = "<!-- quality: written by `python -m benchmarks.quality --publish` -->", "<!-- /quality -->"
 
 Task = tuple[str, str]  # set, embedder
 
 
-def measure(task: Task) -> dict[str, Any]:
-    """Index one collection and evaluate it."""
+def measure(task: Task, kept: Path | None = None) -> dict[str, Any]:
+    """Index one collection, in `kept` where that is given, and evaluate it."""
     name, embedder = task
     what = SETS[name]
     began = time.process_time()
-    with what.indexed(embedder) as index:
+    with what.indexed(embedder, kept) as index:
         indexed = time.process_time()
         status = index.status()
         found = answer_all(index, what.judged(), by_fusion=False, timed=False, cluster=what.cluster).report()
@@ -85,14 +84,14 @@ def row(figures: dict[str, Any]) -> str:
     cells = [
         title + (f" (*{what.note}*)" if what.note else ""),
         f"{report.queries:,}",
-        *(_figure(report.by_path.get(name, {}).get("ndcg@10")) for name in ("dense", "bm25", "tfidf")),
-        _figure(flat["ndcg@10"]),
-        f"{_figure(low)}–{_figure(high)}",
+        *(figure(report.by_path.get(name, {}).get("ndcg@10")) for name in ("dense", "bm25", "tfidf")),
+        figure(flat["ndcg@10"]),
+        f"{figure(low)}–{figure(high)}",
         _gain(report, "fusion"),
-        _figure(report.ndcg_at_10) if followed else "–",
+        figure(report.ndcg_at_10) if followed else "–",
         _gain(report, "expansion") if followed else "–",
         *(
-            f"{_figure(flat[metric])} → {_figure(report.metrics()[metric])}" if followed else _figure(flat[metric])
+            f"{figure(flat[metric])} → {figure(report.metrics()[metric])}" if followed else figure(flat[metric])
             for metric in ("recall@5", "recall@100")
         ),
     ]
@@ -104,15 +103,9 @@ def _linked(report: EvaluationReport) -> bool:
     return any(report.metrics()[metric] != report.without_expansion[metric] for metric in METRICS)
 
 
-def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}".replace("0.", ".", 1)
-
-
 def _gain(report: EvaluationReport, name: str) -> str:
-    """A difference of nDCG@10, its interval, and a star where it is no chance (p < .05)."""
     one = report.comparisons[name]["ndcg@10"]
-    signed = [f"{value:+.3f}".replace("0.", ".", 1) for value in (one.difference, one.low, one.high)]
-    return f"{signed[0]} ({signed[1]} … {signed[2]}){'*' if one.p < 0.05 else ''}".replace("-", "−")
+    return gain(one.difference, one.low, one.high, one.p)
 
 
 def picture(measured: Sequence[dict[str, Any]]) -> str:
@@ -137,22 +130,14 @@ def picture(measured: Sequence[dict[str, Any]]) -> str:
     return forest("How well clew finds, by collection", groups, axis="nDCG@10")
 
 
-def publish(table: str, drawn: str) -> None:
-    """Put the table between its marks in `docs/benchmarks.md`, and the picture beside it."""
-    text = PAGE.read_text("utf-8")
-    if text.count(BEGIN) != 1 or text.count(END) != 1:
-        raise SystemExit(f"{PAGE} lacks the marks {BEGIN} and {END} between which the table goes.")
-    before, rest = text.split(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{rest.split(END)[1]}", "utf-8")
-    PICTURE.parent.mkdir(exist_ok=True)
-    PICTURE.write_text(drawn, "utf-8")
-
-
 def main() -> None:
     """Measure the sets asked for, print a row for each, and write `benchmarks/results/quality.json`."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("sets", nargs="*", metavar="SET", help=f"of {', '.join(SETS)}; all by default")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="sets at a time, each in a process")
+    parser.add_argument(
+        "--indexes", type=Path, metavar="FOLDER", help="keep the indexes here, and use those that are here"
+    )
     parser.add_argument("--publish", action="store_true", help="write docs/benchmarks.md and its picture")
     chosen = parser.parse_args()
     if unknown := set(chosen.sets) - set(SETS):
@@ -167,7 +152,7 @@ def main() -> None:
     done: dict[Task, dict[str, Any]] = {}
     print(HEAD, flush=True)
     with ProcessPoolExecutor(chosen.workers, mp_context=get_context("spawn")) as pool:
-        running = {pool.submit(measure, task): task for task in wanted}
+        running = {pool.submit(measure, task, chosen.indexes): task for task in wanted}
         for ended in as_completed(running):
             done[running[ended]] = ended.result()
             print(row(ended.result()), flush=True)
@@ -175,7 +160,9 @@ def main() -> None:
             text = json.dumps(list(done.values()), indent=1, ensure_ascii=False) + "\n"
             results("quality").write_text(text, "utf-8")
     if chosen.publish:
-        publish("\n".join([HEAD, *(row(figures) for figures in done.values())]), picture(list(done.values())))
+        publish(
+            "quality", "\n".join([HEAD, *(row(figures) for figures in done.values())]), picture(list(done.values()))
+        )
     seconds = sum(sum(figures["cpu_seconds"].values()) for figures in done.values())
     best = ", ".join(
         f"{name}{f' {embedder}' if embedder != 'minilm' else ''} {figures['ndcg@10']:.3f}"
