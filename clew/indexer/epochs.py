@@ -23,10 +23,12 @@ from pydantic import BaseModel, ConfigDict
 from clew.connectors.objects import ObjectStore
 from clew.errors import (
     ClewError,
+    DamagedIndexError,
     FencedWriterError,
     ObjectExistsError,
     ObjectMissingError,
     OptionError,
+    StorageError,
     WriterBusyError,
 )
 from clew.indexer import faults
@@ -222,8 +224,21 @@ class WriterLease:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # A put without an answer may still arrive: then the next writer has to fence, as after a killed one.
-        self.release(clean=not getattr(error, "ambiguous", False))
+        try:
+            if isinstance(error, DamagedIndexError | StorageError):
+                self._explain(error)
+        finally:
+            # A put without an answer may still arrive: then the next writer has to fence, as after a killed one.
+            self.release(clean=not getattr(error, "ambiguous", False))
+
+    def _explain(self, error: ClewError) -> None:
+        """What a writer misses that was replaced is no damage: its successor may have swept it."""
+        try:
+            self.check()
+        except FencedWriterError as fenced:
+            raise fenced from error
+        except ClewError:
+            return
 
 
 def _present(store: ObjectStore) -> tuple[int, Owner | None]:
