@@ -45,6 +45,9 @@ def index(
         int | None, typer.Option("--workers", min=0, help="Extraction processes; 0: in this process, unprotected.")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Build anew beside the old index, then switch.")] = False,
+    graph: Annotated[
+        bool | None, typer.Option("--graph/--no-graph", help="Bring the graph up to date, too (see clew graph).")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 when a file could not be read.")] = False,
     wait: Annotated[
@@ -84,6 +87,7 @@ def index(
         full=full,
         wait=seconds(wait),
         accept_mass_delete=accept_mass_delete,
+        graph=bool(configured.graph if graph is None else graph),
     )
     if dry_run:
         estimate = plan(root, run)

@@ -32,6 +32,7 @@ class CollectionConfig(BaseModel):
     exclude: tuple[str, ...] | None = None
     default_excludes: bool | None = None
     hidden: bool | None = None
+    graph: bool | None = None  # whether indexing brings the graph up to date, too
 
     def settings(self) -> dict[str, Any]:
         """Overrides of GenerationSettings: only what was written."""

@@ -65,6 +65,12 @@ def purge(upkeep: Upkeep, path: str, progress: Progress | None = None) -> Purged
     store.put(marker, orjson.dumps(keys))  # the text may be in orphans once no snapshot knows the path
     done = Purged(path=path, file_keys=keys)
     _take_out(writer, np.array(keys, dtype=np.int64), done, progress or Silence())
+    if writer.snapshot.graph is not None:
+        from clew.indexer.graph.build import BuildOptions, build_graph
+
+        build_graph(
+            writer, BuildOptions(read=False), progress=progress
+        )  # names, claims and statements go with the text
     forget_the_dead(writer)
     clean = {number for number, snapshot in snapshots.items() if snapshot.next_file_key <= keys[0]}
     done.pins = [pin.name for pin in pins(store) if pin.number not in clean]

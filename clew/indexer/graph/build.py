@@ -367,7 +367,8 @@ class _Build:
             rows = rows.append_column(
                 "vector", self._vectors(table, "entity_key", ["name"], rows, lambda row: row["name"])
             )
-        self._note("entities", bring_to(table, rows, compared))
+        filled = "vector" if self._embedder is not None else None
+        self._note("entities", bring_to(table, rows, compared, filled=filled))
         return rows
 
     def _answers(self, mentions: Mentions, of_form: Ints, count: int) -> dict[str, pa.Array]:
@@ -579,6 +580,9 @@ class _Build:
                 strict=True,
             )
         )
+        if self._embedder is not None:
+            for key in table.read(["community_key"], "vector IS NULL")["community_key"].to_pylist():
+                stored[key] = (-1, b"")  # made when nothing could embed it
         wanted = {one.community_key: (one.level, one.input_hash) for one in sources}
         now = time.time_ns()
         made = [report(one, now) for one in sources if stored.get(one.community_key) != wanted[one.community_key]]

@@ -21,13 +21,19 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 _NULL = np.uint64(0x5851F42D4C957F2D)
 
 
-def bring_to(table: Table, wanted: pa.Table, columns: Sequence[str], where: str | None = None) -> tuple[int, int]:
+def bring_to(
+    table: Table, wanted: pa.Table, columns: Sequence[str], where: str | None = None, *, filled: str | None = None
+) -> tuple[int, int]:
     """Make a table's rows (those of `where`) the wanted ones, in one commit. Returns (rows removed, rows written).
 
-    Two rows are the same where all `columns` are; the others (vectors, times) follow from them.
+    Two rows are the same where all `columns` are; the others (vectors, times) follow from them. Rows whose column `filled` is
+    null are written anew: they were made when nothing could fill it.
     """
     present = table.read_with_addresses(list(columns), where)
     old, new = digests(present.select(list(columns))), digests(wanted.select(list(columns)))
+    if filled is not None:
+        empty = table.read_with_addresses([columns[0]], f"{filled} IS NULL")["_rowaddr"].to_numpy()
+        old[np.isin(present["_rowaddr"].to_numpy(), empty)] ^= _ODD
     gone, fresh = _surplus(old, new), _surplus(new, old)
     rows = wanted.filter(pa.array(fresh)) if fresh.any() else None
     table.commit(

@@ -153,13 +153,14 @@ def match_phrases(
     owner = np.array([best[key][1] for key in keys.tolist()], dtype=np.int64)
     single = np.array([best[key][2] == 1 for key in keys.tolist()], dtype=bool)
     lists = readings["phrases"].combine_chunks()
-    flat, sizes = lists.flatten().to_numpy(), np.diff(lists.offsets.to_numpy())
+    flat, offsets = lists.flatten(), lists.offsets.to_numpy()
     if not len(keys) or not len(flat):
         return Phrases(form=np.empty(0, np.int64), passage=np.empty(0, np.int64), document=np.empty(0, np.int64))
-    at = np.searchsorted(keys, flat).clip(0, len(keys) - 1)
-    hits = np.flatnonzero(keys[at] == flat)
-    row = np.repeat(np.arange(len(sizes)), sizes)[hits]
-    at = at[hits]
+    # By a hash table: a binary search of each of 3.5 million phrases takes five times as long.
+    found = pc.index_in(flat, value_set=pa.array(keys)).fill_null(-1).to_numpy()
+    hits = np.flatnonzero(found >= 0)
+    row = np.searchsorted(offsets, hits, side="right") - 1
+    at = found[hits].astype(np.int64)
     document = documents_of(readings)
     if documents >= SMALL:
         frequent = distinct(at, document[row], len(keys)) > FREQUENT_SHARE * documents

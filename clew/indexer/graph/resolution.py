@@ -15,6 +15,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,6 +215,7 @@ def singular(word: str) -> str:
     return word
 
 
+@lru_cache(maxsize=1 << 17)
 def normalised(name: str, *, plural: bool = False) -> str:
     """What names that are written differently have in common. Short names in capitals keep them: "US" is not "us".
 
