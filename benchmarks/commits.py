@@ -1,10 +1,11 @@
 """What 2,500 commits of one file each leave behind, and what the last ones cost beside the first: `python -m benchmarks.commits`.
 
-A watched folder without a watcher: each round writes one file (every third time an earlier one again, with other text and other
-links) and runs over that path as `clew watch` does, with a kept model and a kept process. Every hundred rounds the objects
-that the newest snapshot names are counted, and a reader opens it anew and asks on all four paths. Nothing is swept unless
-`--sweep` says so. Targets: 300 objects at most; a commit, opening and a search cost at most 1.5 times what they cost after 100.
-CPU seconds, as wall time depends on who else uses the machine.
+A watched folder without a watcher: a first build of 1,000 pages, then each round adds a page, writes one anew, or removes one in
+turn, and runs over that path as `clew watch` does, with a kept model and a kept process. So the collection stays as large as it
+was, and what grows is rot. Every hundred rounds the objects that the newest snapshot names are counted, and a reader opens it
+anew and asks on all four paths. `clew watch` would sweep once an hour what was superseded a day ago: here nothing is swept
+unless `--sweep` says so. Targets: 300 objects at most; a commit, opening and a search cost at most 1.5 times what they cost
+after 100. CPU seconds, as wall time depends on who else uses the machine.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ import numpy as np
 
 from benchmarks.datasets import results
 
+PAGES = 1000  # of the first build
 STEP = 100  # commits between two looks
+PAST = time.time() - 86_400
 LOOKS = 7  # searches a look; the median counts
 MOST_OBJECTS, MOST_GROWTH = 300, 1.5
 
@@ -39,6 +42,28 @@ def text(number: int, version: int) -> str:
         f"# Page {number}\n\nThe lighthouse of harbour {number} was repaired in its year {version}. {links}\n\n"
         f"## Tides\n\nHigh water comes {number % 12} hours after the moon; the keeper notes it {version} times.\n"
     )
+
+
+def write(root: Path, number: int, version: int) -> Path:
+    """Write a page, with a time that is beyond doubt."""
+    path = root / page_of(number)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text(number, version), encoding="utf-8")
+    past = PAST + version
+    os.utime(path, (past, past))
+    return path
+
+
+def happen(root: Path, number: int) -> Path:
+    """What a round does to the folder: one page is new, another one changes, an old one goes. The path."""
+    turn, kind = divmod(number, 3)
+    if kind == 0:
+        return write(root, PAGES + turn, 0)
+    if kind == 1:
+        return write(root, turn + (PAGES + turn) // 2, number)
+    path = root / page_of(turn)
+    path.unlink()
+    return path
 
 
 def reachable(place: Any) -> int:
@@ -85,14 +110,12 @@ def measure(folder: Path, commits: int, embedder: str, sweep_every: int) -> list
     root.mkdir()
     rows: list[dict[str, Any]] = []
     spent: list[float] = []
-    past = time.time() - 86_400
+    for number in range(PAGES):
+        write(root, number, 0)
     with KeptEquipment() as equipment:
+        run_index(str(root), RunOptions(embedder=embedder, workers=0), equipment=equipment)
         for number in range(commits):
-            page, version = (number // 2, number) if number % 3 == 2 else (number, 0)
-            path = root / page_of(page)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text(page, version), encoding="utf-8")
-            os.utime(path, (past + number, past + number))
+            path = happen(root, number)
             began = time.process_time()
             run = RunOptions(embedder=embedder, workers=0, paths=[str(path.relative_to(root))])
             run_index(str(root), run, equipment=equipment)

@@ -90,6 +90,7 @@ class GraphSettings(_Stored):
     min_size: int
     max_levels: int
     links_version: int = 0  # of the table of links that its hyperlinks are of
+    quality: float = 0.0  # of the finest communities when they were last found anew (modularity)
 
 
 class Snapshot(_Stored):
@@ -159,8 +160,8 @@ class SnapshotLog:
         return sorted(int(name) for name in self._names() if name.isdigit())
 
     def _names(self, after: str = "") -> Iterator[str]:
-        for stored in self._store.list(FOLDER, after=after):
-            yield stored.name.rsplit("/", 1)[-1]
+        for name in self._store.names(FOLDER, after=after):
+            yield name.rsplit("/", 1)[-1]
 
     def _from(self, number: int) -> list[int]:
         """Numbers of the snapshots that are kept, from this one on, rising."""
