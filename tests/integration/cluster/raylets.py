@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 STORE_BYTES = 150 << 20  # of a node's object store
+STARTS = 4
 
 
 @dataclass(kw_only=True)
@@ -27,7 +28,7 @@ class Raylets:
 
     def add(self, cores: int = 1) -> Any:
         """One more node."""
-        node = self.cluster.add_node(num_cpus=cores, object_store_memory=STORE_BYTES)
+        node = patiently(lambda: self.cluster.add_node(num_cpus=cores, object_store_memory=STORE_BYTES))
         self.nodes.append(node)
         return node
 
@@ -55,6 +56,17 @@ class Raylets:
         self.nodes.remove(node)
 
 
+def patiently(start: Callable[[], Any]) -> Any:
+    """Ray gives a node thirty seconds to start, whatever the machine is busy with."""
+    for attempt in range(STARTS):
+        try:
+            return start()
+        except Exception as error:
+            if "timed out during startup" not in str(error) or attempt == STARTS - 1:
+                raise
+    raise AssertionError
+
+
 def _processes() -> Iterator[tuple[int, int, str]]:
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -74,10 +86,8 @@ def raylets(nodes: int) -> Iterator[Raylets]:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(
-        initialize_head=True,
-        head_node_args={"num_cpus": 0, "object_store_memory": STORE_BYTES, "include_dashboard": False},
-    )
+    head = {"num_cpus": 0, "object_store_memory": STORE_BYTES, "include_dashboard": False}
+    cluster = patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
     started = Raylets(cluster=cluster)
     try:
         for _ in range(nodes):
