@@ -506,7 +506,8 @@ def still_there(root: Root, selection: Selection, place: str, paths: Sequence[st
     """Ask storage for each path, now. A path that would not be listed any more (excluded, ignored) counts as gone."""
 
     def ask(path: str) -> bool:
-        # Gone is the answer as a rule, and the cheaper one to get: of 2,000 local files in 0.05 instead of 0.2 CPU seconds.
+        # Gone is the answer as a rule, and the cheaper one to get: of 2,000 local files, `head` tells it in 0.03 CPU-s and
+        # `is_listed`, which reads ignore files, in 0.22.
         return head(root, path) is not None and is_listed(root, path, selection, place=place)
 
     if len(paths) < 2:
