@@ -17,13 +17,27 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from clew.indexer.report import index
     from clew.query.index import Index
+    from clew_client.client import AsyncClient, Client
     from clew_client.types import Hit, IndexReport, SearchRequest, SearchResult
 
     open = Index.open
 
-__all__ = ["Hit", "Index", "IndexReport", "SearchRequest", "SearchResult", "__version__", "index", "open"]
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "Hit",
+    "Index",
+    "IndexReport",
+    "SearchRequest",
+    "SearchResult",
+    "__version__",
+    "index",
+    "open",
+]
 
 _WHERE = {
+    "AsyncClient": "clew_client.client",
+    "Client": "clew_client.client",
     "index": "clew.indexer.report",
     "Index": "clew.query.index",
     "Hit": "clew_client.types",

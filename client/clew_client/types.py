@@ -5,6 +5,7 @@ Fields only ever grow. Offsets are Unicode code points into a document's normali
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -150,17 +151,33 @@ class SearchResult(_Result):
 
     def to_arrow(self) -> Any:
         """The hits as a pyarrow Table."""
-        return _to_arrow(self.hits)
+        return rows_to_arrow(self.hits)
 
     def to_pandas(self) -> Any:
         """The hits as a pandas DataFrame."""
-        return self.to_arrow().to_pandas()
+        return rows_to_pandas(self.hits)
 
 
-def _to_arrow(rows: tuple[BaseModel, ...]) -> Any:
+def rows_to_arrow(rows: tuple[BaseModel, ...]) -> Any:
+    """Rows as a pyarrow Table."""
     import pyarrow as pa
 
-    return pa.Table.from_pylist([row.model_dump(mode="json", exclude={"explain"}) for row in rows])
+    return pa.Table.from_pylist([_flat(row) for row in rows])
+
+
+def rows_to_pandas(rows: tuple[BaseModel, ...]) -> Any:
+    """Rows as a pandas DataFrame; nothing but pandas is needed for it."""
+    import pandas as pd
+
+    return pd.DataFrame([_flat(row) for row in rows])
+
+
+def _flat(row: BaseModel) -> dict[str, Any]:
+    """A row for a table. Metadata, whose values are of any kind from one file to the next, stands as JSON."""
+    flat = row.model_dump(mode="json", exclude={"explain"})
+    if "meta" in flat:
+        flat["meta"] = json.dumps(flat["meta"], ensure_ascii=False, sort_keys=True)
+    return flat
 
 
 class FileCounts(_Result):
@@ -359,11 +376,11 @@ class ContextResult(_Result):
 
     def to_arrow(self) -> Any:
         """The passages as a pyarrow Table."""
-        return _to_arrow(self.passages)
+        return rows_to_arrow(self.passages)
 
     def to_pandas(self) -> Any:
         """The passages as a pandas DataFrame."""
-        return self.to_arrow().to_pandas()
+        return rows_to_pandas(self.passages)
 
 
 class Status(_Result):
