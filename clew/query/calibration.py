@@ -4,9 +4,9 @@ A calibration belongs to a generation: what was embedded by another model, or cu
 lies at `calibrations/<generation>`, outside of everything that snapshots name, so neither publishing nor a sweep touches
 it, and every snapshot of the generation is judged by it, past ones included.
 
-With judged questions, the floor is where at most `LOST` of them would be refused. Without any, it is where hardly any of
-the packaged foreign questions (`clew.query.foreign`) would be answered, and no higher than questions made of the index's own
-sentences allow.
+With judged questions, the floor is where at most `LOST` of them would be refused. Without any, it is moved from the default:
+up where questions made of the index's own sentences are far surer than that, down where the packaged foreign questions
+(`clew.query.foreign`) are all refused lower already.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def calibrate(
     if not own:
         raise OptionError(f"The index at {pinned.place.address} holds no sentences to calibrate with; give --queries.")
     foreign = [confidence(text) for text in foreign_questions(pinned.languages)]
-    floor = fitted_floor(own, foreign, judged=bool(questions))
+    floor = judged_floor(own) if questions else floor_by_itself(own, foreign, function.floor)
     return Calibration(
         function=function.name,
         floor=floor,
@@ -91,18 +91,18 @@ def calibrate(
     )
 
 
-def fitted_floor(own: Sequence[float], foreign: Sequence[float], *, judged: bool) -> float:
-    """The floor between confidences of questions that are answered and of such that are not.
+def judged_floor(own: Sequence[float]) -> float:
+    """The highest floor that refuses at most `LOST` of questions that should be answered, by their confidences."""
+    return float(np.quantile(np.asarray(own, dtype=np.float64), LOST, method="lower"))
 
-    `judged`: as high as the answered ones allow. Else `own` were made of the index's own sentences: the floor is where
-    `ACCEPTED` of the foreign ones pass, or lower where real questions might be refused there.
-    """
-    highest = float(np.quantile(np.asarray(own, dtype=np.float64), LOST, method="lower"))
-    if judged:
-        return highest
-    odds = highest / max(1e-12, 1.0 - highest) * math.exp(-MARGIN)
-    passed = float(np.quantile(np.asarray(foreign, dtype=np.float64), 1 - ACCEPTED, method="lower"))
-    return min(odds / (1.0 + odds), float(np.nextafter(passed, 1.0)))
+
+def floor_by_itself(own: Sequence[float], foreign: Sequence[float], default: float) -> float:
+    """A floor without judged questions: `default`, higher where questions made of the index's own sentences (`own`) are
+    far surer than it, and no higher than what refuses all but `ACCEPTED` of the foreign ones."""
+    surest = judged_floor(own)
+    odds = surest / max(1e-12, 1.0 - surest) * math.exp(-MARGIN)
+    enough = float(np.quantile(np.asarray(foreign, dtype=np.float64), 1 - ACCEPTED, method="lower"))
+    return min(max(default, odds / (1.0 + odds)), float(np.nextafter(enough, 1.0)))
 
 
 def foreign_questions(languages: Mapping[str, int]) -> list[str]:

@@ -285,15 +285,18 @@ class ContextBuilder:
         self._searcher = searcher
         self._root = root
 
-    def build(self, request: ContextRequest, tokenizer: Tokenizer) -> ContextResult:
-        """Passages within the budget. Raises WhereError and OptionError for what cannot be asked."""
+    def build(self, request: ContextRequest, tokenizer: Tokenizer, found: Found | None = None) -> ContextResult:
+        """Passages within the budget; `found`: what was found for the question already, at least as deep as asked for.
+
+        Raises WhereError and OptionError for what cannot be asked.
+        """
         began = time.perf_counter()
         require_question(request.text)
         allowed = self._searcher.allowed(request.where)
-        taken = self._whole(request, tokenizer, allowed)
+        taken = self._whole(request, tokenizer, allowed) if found is None else None
         whole, judged, degraded = taken is not None, {}, {}
         if taken is None:
-            found = self._searcher.find(request)
+            found = self._searcher.find(request) if found is None else found
             degraded = found.answered.degraded
             judgement = self._searcher.judge(found)
             judged = {} if judgement is None else judgement.report()

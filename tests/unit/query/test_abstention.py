@@ -18,7 +18,7 @@ from clew.query.abstention import (
     nearest,
     pair_share,
 )
-from clew.query.calibration import MARGIN, fitted_floor, floor_for, foreign_questions
+from clew.query.calibration import MARGIN, floor_by_itself, floor_for, foreign_questions, judged_floor
 from clew.query.foreign import FOREIGN
 from clew_client.types import Calibration
 
@@ -102,16 +102,18 @@ def test_unknown_cosines_do_not_count() -> None:
 
 def test_floor_by_judged_questions_refuses_at_most_a_twentieth_of_them() -> None:
     own = [i / 100 for i in range(100)]
-    floor = fitted_floor(own, [0.5] * 10, judged=True)
+    floor = judged_floor(own)
     assert sum(value < floor for value in own) <= 5
     assert sum(value <= floor for value in own) > 4
 
 
-def test_floor_without_questions_stands_above_foreign_ones_and_below_its_own() -> None:
-    foreign = [0.01] * 48
-    assert 0.01 < fitted_floor([0.9] * 100, foreign, judged=False) < 0.0101
+def test_floor_without_questions_moves_only_as_far_as_it_may() -> None:
+    sure, foreign = [0.9] * 100, [0.3] * 48
+    assert floor_by_itself([0.5] * 100, foreign, default=0.2) == 0.2
+    assert 0.01 < floor_by_itself(sure, [0.01] * 48, default=0.2) < 0.0101  # nothing foreign comes any higher
     odds = 0.9 / 0.1 * np.exp(-MARGIN)
-    assert fitted_floor([0.9] * 100, [0.95] * 48, judged=False) == pytest.approx(odds / (1 + odds))
+    assert floor_by_itself(sure, [0.95] * 48, default=0.2) == pytest.approx(odds / (1 + odds))
+    assert floor_by_itself(sure, [*foreign, 0.99], default=0.2) == pytest.approx(0.3)  # one that is answered after all
 
 
 def test_floor_of_other_coefficients_is_not_taken() -> None:
