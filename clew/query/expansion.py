@@ -4,46 +4,54 @@ The walk discovers breadth-first, so every chunk is met on its shortest way and 
 depth-limited depth-first walk with a visited set loses up to 30 %), and is presented depth-first. It never passes through
 a chunk that is not allowed. Every chunk is met once, and carries the best way to it.
 
-    score(t) = relevance(t) + max over parents p of a · score(p) · (b · w(p, t) + residual(p, t)) / (1 + d · ln(1 + degree(p)))
+    score(t) = relevance(t) + gain(t) · (1 - relevance(t) / (m · best))
+    gain(t) = max over parents p of a · score(p) · (b · w(p, t) + residual(p, t)) / (1 + d · ln(1 + degree(p)))
 
 where the parents of a chunk stand one step nearer to a seed (those of a seed are the other seeds, with their scores before
-any link), *w* is the link's weight (cosine of anchor context and
-target) and *residual* is what the question still asks once the trail to p has been read: the question vector projected off
-the span of the trail's vectors, against t's vector; plus, lexically, the idf share of question terms that the trail lacks
-and t holds. HotpotQA-train500, nDCG@10: .829 without, .898 with the dense residual, .919 with both and titles.
+any link), *w* is the link's weight (cosine of anchor context and target) and *residual* is what the question still asks once
+the trail to p has been read: the question vector projected off the span of the trail's vectors, against t's vector; plus,
+lexically, the idf share of question terms that the trail lacks and t holds. Support and own relevance join as a noisy-or
+whose certainty lies at m times the best seed's score: who needs no support gets less of it. Passages beside a link's end are
+reached with it. What was tried, and the figures, stand in docs/design/0011-support-along-links.md.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.query import compiled, steps
 from clew.query.candidates import Mask, Ordinals, Scores
 from clew.query.graph import LinkGraph, VisitedRegistry
 from clew.query.residual import Question, Residual
+from clew.query.steps import Carried, Links, Passages, Reach, Stepping
 
 if TYPE_CHECKING:
     from clew_client.types import ExpandOptions
 
-__all__ = ["Expansion", "ExpansionWeights", "Question", "Step", "expand"]
+__all__ = ["Expansion", "ExpansionWeights", "Passages", "Question", "Step", "Support", "expand"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExpansionWeights:
-    """The constants of the score. HotpotQA train500 / MuSiQue train100, nDCG@10 and R@5: with .6, .5, .25, .7 .906 .902 /
-    .710 .664, with these .917 .917 / .707 .663; see docs/design/0005-ranking.md."""
+    """The constants of the score, tuned on HotpotQA train500 and MuSiQue train100; docs/design/0011-support-along-links.md."""
 
-    transfer: float = 0.8  # a: how much of a parent's score a link carries over
+    transfer: float = 1.0  # a: how much of a parent's score a link carries over
     link: float = 0.5  # b: what the link itself is worth, times its weight
+    beside: float = 0.5  # how much of that is left for a passage beside the link's end
     damping: float = 0.1  # d: how much less each link of a hub is worth
-    lexical: float = 1.2  # the lexical residual beside the dense one
+    dense: float = 0.7  # the dense residual
+    lexical: float = 2.0  # the lexical residual
+    certainty: float = 2.0  # m: a relevance of so many times the best seed's is not raised at all
     #: Whether a seed that another seed links to rises as a support would. Its lift is not handed on.
-    #: HotpotQA-train500 without vectors, nDCG@10: .871 when seeds keep their score, .896 when they are lifted.
+    #: HotpotQA-train500, nDCG@10: .897 when seeds keep their score, .926 when they are lifted.
     lift_seeds: bool = True
+    radius: int = 0  # passages on either side of a link's end, in its document, that are reached with it
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,6 +62,43 @@ class Step:
     link_key: int
     weight: float
     outgoing: bool  # False: the link stands in the next chunk and points here
+    beside: bool = False  # the next chunk stands beside the link's end
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Support:
+    """How the bonus of one chunk came about, so that it can be worked out again by hand:
+
+    gain = transfer · parent_score / (1 + damping · ln(1 + degree))
+           · (link · weight · beside + dense_weight · dense + lexical_weight · lexical)
+    bonus = gain · (1 - own / certain), `own` being what the chunk scores without links; nothing where own > certain
+    """
+
+    parent: int  # ordinal
+    parent_score: float  # of a seed: before any link
+    degree: int  # links of the parent
+    weight: float  # of the link, the cosine of its anchor context and its target
+    beside: float  # 1, or less for a passage beside the link's end
+    dense: float  # cosine of the passage and what the question still asks; never below 0
+    lexical: float  # share of the question's terms that the trail lacks and the passage holds
+    transfer: float
+    damping: float
+    link: float
+    dense_weight: float
+    lexical_weight: float
+    certain: float
+    gain: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class _Walked:
+    """What a walk went by, for whoever asks how a score came about."""
+
+    graph: LinkGraph
+    reach: Reach
+    weights: ExpansionWeights
+    question: Question | None
+    certain: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -66,21 +111,22 @@ class Expansion:
     depth: NDArray[np.int64]  # 0 for seeds
     parent: NDArray[np.int64]  # index into these arrays; -1 for seeds
     lifted_by: NDArray[np.int64]  # for seeds that another seed lifts, its index; else -1
-    link_keys: NDArray[np.int64]  # the link from the parent, or from the lifting seed; -1 where there is none
-    link_weights: Scores
+    edges: NDArray[np.int64]  # of the graph: the link from the parent, or from the lifting seed; -1 where there is none
     outgoing: Mask  # whether that link stands in the chunk it is followed from
+    beside: Mask  # the chunk stands beside the link's end
     edges_scanned: int
     visited: int  # chunks, seeds included
     capped: int  # chunks with more links than the fan-out
     cut: str | None  # why the walk ended before it was done
+    walked: _Walked | None = None  # None where nothing was walked
 
     @classmethod
     def empty(cls) -> Expansion:
         """No walk."""
         none, zero = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
         return cls(
-            ordinals=none, scores=zero, bonus=zero, depth=none, parent=none, lifted_by=none, link_keys=none, link_weights=zero,
-            outgoing=np.empty(0, dtype=np.bool_), edges_scanned=0, visited=0, capped=0, cut=None,
+            ordinals=none, scores=zero, bonus=zero, depth=none, parent=none, lifted_by=none, edges=none,
+            outgoing=np.empty(0, dtype=np.bool_), beside=np.empty(0, dtype=np.bool_), edges_scanned=0, visited=0, capped=0, cut=None,
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -97,12 +143,58 @@ class Expansion:
         return tuple(reversed(steps))
 
     def _step(self, parent: int, index: int) -> Step:
+        assert self.walked is not None
+        graph, edge = (
+            self.walked.graph,
+            self.edges[index],
+        )  # looked up here, for the few that are shown: for all it took a fifth of the walk
         return Step(
             ordinal=int(self.ordinals[parent]),
-            link_key=int(self.link_keys[index]),
-            weight=float(self.link_weights[index]),
+            link_key=int(graph.link_keys[edge]),
+            weight=float(graph.weights[edge]),
             outgoing=bool(self.outgoing[index]),
+            beside=bool(self.beside[index]),
         )
+
+    def support(self, index: int) -> Support | None:
+        """How the bonus of the chunk at `index` came about; None where no link gave it any."""
+        walked, parent = self.walked, int(self.lifted_by[index] if self.lifted_by[index] >= 0 else self.parent[index])
+        if walked is None or parent < 0:
+            return None
+        trail = [parent]
+        while self.lifted_by[index] < 0 and (above := int(self.parent[trail[-1]])) >= 0:
+            trail.append(above)
+        way, constants = self.ordinals[trail[::-1]], walked.weights
+        residual, zero = Residual(walked.question), np.zeros(1, dtype=np.int64)
+        residual.start(way[:1])
+        for at in range(1, len(way)):
+            here = way[at : at + 1]
+            residual.follow(here, zero, residual.terms_of(here))
+        end = self.ordinals[index : index + 1]
+        terms = residual.terms_of(end)
+        links = Links(
+            parent=zero, place=zero, edges=self.edges[index : index + 1], outgoing=self.outgoing[index : index + 1],
+            beside=self.beside[index : index + 1],
+        )  # fmt: skip
+        score = float(self.scores[parent])
+        if self.depth[parent] == 0:
+            score -= float(self.bonus[parent])
+
+        def worth(link: float, dense: float, lexical: float) -> float:
+            carried = _carried(residual, np.ones(1), constants, link=link, dense=dense, lexical=lexical)
+            return float(steps.gains(walked.graph, links, end, terms, carried)[0][0])
+
+        degree = int(_degree(walked.graph, walked.reach, self.ordinals[parent : parent + 1])[0])
+        factor = constants.beside if self.beside[index] else 1.0
+        weight, dense, lexical = float(walked.graph.weights[self.edges[index]]), worth(0, 1, 0), worth(0, 0, 1)
+        value = constants.link * weight * factor + constants.dense * dense + constants.lexical * lexical
+        damped = 1.0 + constants.damping * math.log1p(degree)
+        return Support(
+            parent=int(self.ordinals[parent]), parent_score=score, degree=degree, weight=weight, beside=factor, dense=dense,
+            lexical=lexical, transfer=constants.transfer, damping=constants.damping, link=constants.link,
+            dense_weight=constants.dense, lexical_weight=constants.lexical, certain=walked.certain,
+            gain=max(0.0, constants.transfer * score / damped * value),
+        )  # fmt: skip
 
     def merged(self, ordinals: Ordinals, scores: Scores, tie: NDArray[np.int64]) -> tuple[Ordinals, Scores]:
         """Candidates and the chunks that links raised, in one order; each stands once, with its higher score."""
@@ -127,38 +219,33 @@ def expand(
     relevance: Callable[[Ordinals], Scores],
     question: Question | None = None,
     allowed: Mask | None = None,
+    passages: Passages | None = None,
     weights: ExpansionWeights | None = None,
+    stepping: Stepping | None = None,
 ) -> Expansion:
     """Walk from the best `options.seeds` of the hits given (best first), and score what is found.
 
-    `relevance` gives the fused scores that chunks have, or would have, without links; `allowed` is a mask over ordinals.
+    `relevance` gives the fused scores that chunks have, or would have, without links; `allowed` is a mask over ordinals;
+    `passages` says which chunks stand beside each other, None: chunks stand alone. `stepping` is `steps` or `compiled`, by
+    default whichever is quicker now: they give the same.
     A smaller budget finds a subset of what a larger one finds, with the same scores (as long as it holds the seeds).
     """
     keep = np.arange(len(ordinals)) if allowed is None else np.flatnonzero(allowed[ordinals])
     keep = keep[: min(options.seeds, options.budget)]
     if not options.hops or not len(keep):
         return Expansion.empty()
+    weights = weights or ExpansionWeights()
+    stepping = stepping or (compiled if compiled.is_loaded() else steps)
+    floor = -np.inf if options.min_similarity is None else options.min_similarity
+    reach = Reach(
+        fanout=options.fanout, outgoing=options.direction != "in", incoming=options.direction != "out", tie=tie,
+        floor=np.float32(floor), allowed=allowed, radius=weights.radius, passages=passages,
+    )  # fmt: skip
     with graph.visited() as visited:
-        walk = _Walk(graph, options, tie, allowed, visited, Residual(question), weights or ExpansionWeights())
-        return walk.run(ordinals[keep], np.asarray(scores, dtype=np.float64)[keep], relevance)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Links:
-    """Links from a level of the walk."""
-
-    parent: NDArray[np.int64]  # index into the level
-    ends: Ordinals
-    edges: NDArray[np.int64]
-    outgoing: Mask
-
-    def __getitem__(self, keep: NDArray[np.int64] | Mask) -> _Links:
-        return _Links(
-            parent=self.parent[keep], ends=self.ends[keep], edges=self.edges[keep], outgoing=self.outgoing[keep]
+        walk = _Walk(
+            graph, options, reach, visited, Residual(question, compiled if compiled.is_loaded() else steps), weights
         )
-
-    def __len__(self) -> int:
-        return len(self.ends)
+        return walk.run(ordinals[keep], np.asarray(scores, dtype=np.float64)[keep], relevance)
 
 
 class _Walk:
@@ -168,203 +255,165 @@ class _Walk:
         self,
         graph: LinkGraph,
         options: ExpandOptions,
-        tie: NDArray[np.int64],
-        allowed: Mask | None,
+        reach: Reach,
         visited: VisitedRegistry,
         residual: Residual,
         weights: ExpansionWeights,
     ) -> None:
-        self.graph, self.options, self.tie, self.allowed = graph, options, tie, allowed
+        self.graph, self.options, self.reach = graph, options, reach
         self.visited, self.residual, self.weights = visited, residual, weights
+        self.stepping = residual.stepping
         self.scanned = 0
         self.capped = 0
         self.cut: str | None = None
-        self.levels: list[dict[str, NDArray[np.generic]]] = []
+        self.certain = 0.0  # the relevance that no link raises
+        self.levels: list[_Level] = []
         self.count = 0
 
     def run(self, seeds: Ordinals, scores: Scores, relevance: Callable[[Ordinals], Scores]) -> Expansion:
-        self._keep_level(
-            ordinals=seeds, scores=scores, bonus=np.zeros(len(seeds)), parent=np.full(len(seeds), -1),
-            edges=np.full(len(seeds), -1), outgoing=np.ones(len(seeds), dtype=np.bool_),
-            lifted_by=np.full(len(seeds), -1),
-        )  # fmt: skip
+        self.certain = self.weights.certainty * max(0.0, float(scores.max()))
+        self.visited.add(seeds, 0)
+        level = _Level.of_seeds(seeds, scores)
+        self._keep(level)
         self.residual.start(seeds)
-        level, level_scores, first = seeds, scores, 0
+        first = 0
         for hop in range(1, self.options.hops + 1):
-            links = self._links(level)
-            seen = self.visited.seen(links.ends)
-            if hop == 1 and self.weights.lift_seeds:
-                self._lift(seeds, scores, links[seen])
-            links = links[~seen]
-            found, place = _first_seen(links.ends)
             room = self.options.budget - self.count
-            if len(found) > room:
+            lift = hop == 1 and self.weights.lift_seeds
+            found = self.stepping.discover(
+                self.graph, level.ordinals, self.reach, self.visited, first=self.count, room=room, back=lift
+            )
+            self.scanned += found.scanned
+            self.capped += found.capped
+            damped = 1.0 + self.weights.damping * np.log1p(_degree(self.graph, self.reach, level.ordinals))
+            carried = _carried(self.residual, self.weights.transfer * (level.scores / damped), self.weights)
+            if lift and len(found.back):
+                self.levels[0] = self._lifted(level, found.back, carried)
+            if found.cut:
                 self.cut = f"budget: {self.options.budget} chunks visited at hop {hop}"
-                found, keep = found[:room], place < room
-                links, place = links[keep], place[keep]
-            if not len(found):
+            if not len(found.ordinals):
                 break
-            gain = self._gain(level, level_scores, links, found, place)
-            best = _best_of_each(place, gain)
-            chosen = links[best]
-            bonus = gain[best]
-            own = np.nan_to_num(np.asarray(relevance(found), dtype=np.float64))
-            self._keep_level(
-                ordinals=found, scores=own + bonus, bonus=bonus, parent=chosen.parent + first, edges=chosen.edges,
-                outgoing=chosen.outgoing, lifted_by=np.full(len(found), -1),
+            terms = self.residual.terms_of(found.ordinals)
+            gain, best = self.stepping.gains(self.graph, found.links, found.ordinals, terms, carried)
+            own = np.nan_to_num(np.asarray(relevance(found.ordinals), dtype=np.float64))
+            bonus = self._bonus(gain[best], own)
+            links = found.links
+            following = _Level(
+                ordinals=found.ordinals, scores=own + bonus, bonus=bonus, parent=links.parent[best] + first,
+                edges=links.edges[best], outgoing=links.outgoing[best], beside=links.beside[best],
+                lifted_by=np.full(len(best), -1),
             )  # fmt: skip
-            self.residual.follow(chosen.parent)
-            first += len(level)
-            level, level_scores = found, own + bonus
-            if self.cut:
+            self._keep(following)
+            if self.cut or hop == self.options.hops:
                 break
+            self.residual.follow(found.ordinals, links.parent[best], terms)
+            first += len(level.ordinals)
+            level = following
         return self._presented()
 
-    def _lift(self, seeds: Ordinals, scores: Scores, links: _Links) -> None:
-        """Add to the seeds what links between them are worth. Only their final scores change, not what they hand on."""
-        if not len(links):
-            return
-        place = self.visited.slots(links.ends).astype(np.int64)
-        gain = self._gain(seeds, scores, links, seeds, place)
-        best = _best_of_each(place, gain)
-        best = best[gain[best] > 0]
-        lifted, level = place[best], self.levels[0]
-        bonus = np.zeros(len(seeds))
-        bonus[lifted] = gain[best]
-        level["bonus"], level["scores"] = bonus, scores + bonus
-        for name, values in (("lifted_by", links.parent), ("edges", links.edges), ("outgoing", links.outgoing)):
-            column = level[name].copy()
-            column[lifted] = values[best]
-            level[name] = column
-
-    def _keep_level(self, **columns: NDArray[np.generic]) -> None:
-        ordinals = columns["ordinals"].astype(np.int64)
-        self.visited.add(ordinals, self.count)
-        columns["depth"] = np.full(len(ordinals), len(self.levels))
-        self.levels.append(columns)
-        self.count += len(ordinals)
-
-    # --- links ---
-
-    def _links(self, level: Ordinals) -> _Links:
-        """The links to look at from a level, in the order of the level and of the links of each chunk."""
-        graph, cap, direction = self.graph, self.options.fanout, self.options.direction
-        parts: list[_Links] = []
-        if direction != "in":
-            parent, edges = graph.leaving(level, cap)
-            ends = graph.targets[edges].astype(np.int64)
-            parts.append(_Links(parent=parent, ends=ends, edges=edges, outgoing=np.ones(len(edges), dtype=np.bool_)))
-        if direction != "out":
-            parent, edges = graph.arriving(level, cap)
-            ends = graph.sources[edges].astype(np.int64)
-            parts.append(_Links(parent=parent, ends=ends, edges=edges, outgoing=np.zeros(len(edges), dtype=np.bool_)))
-        self.scanned += sum(len(part) for part in parts)
-        self.capped += int(np.count_nonzero(self._degree(level) > cap))
-        links = parts[0] if len(parts) == 1 else self._both(parts[0], parts[1])
-        keep = np.ones(len(links), dtype=np.bool_)
-        if self.options.min_similarity is not None:
-            keep &= graph.weights[links.edges] >= self.options.min_similarity
-        if self.allowed is not None:
-            keep &= self.allowed[links.ends]
-        return links[keep]
-
-    def _both(self, leaving: _Links, arriving: _Links) -> _Links:
-        """Links of both directions in one order, each neighbour once, at most the fan-out of each chunk."""
-        links = _Links(
-            parent=np.concatenate([leaving.parent, arriving.parent]),
-            ends=np.concatenate([leaving.ends, arriving.ends]),
-            edges=np.concatenate([leaving.edges, arriving.edges]),
-            outgoing=np.concatenate([leaving.outgoing, arriving.outgoing]),
-        )
-        weight = self.graph.weights[links.edges]
-        links = links[np.lexsort((~links.outgoing, self.tie[links.ends], -weight, links.parent))]
-        pair = links.parent * np.int64(self.graph.nodes) + links.ends
-        _, first = np.unique(pair, return_index=True)
-        first.sort()
-        links = links[first]
-        begin = np.searchsorted(links.parent, links.parent)  # where each chunk's links begin
-        return links[np.arange(len(links)) - begin < self.options.fanout]
-
-    def _degree(self, level: Ordinals) -> NDArray[np.int64]:
-        degree = np.zeros(len(level), dtype=np.int64)
-        if self.options.direction != "in":
-            degree += self.graph.out_degree(level)
-        if self.options.direction != "out":
-            degree += self.graph.in_degree(level)
-        return degree
+    def _keep(self, level: _Level) -> None:
+        self.levels.append(level)
+        self.count += len(level.ordinals)
 
     # --- scores ---
 
-    def _gain(
-        self, level: Ordinals, scores: Scores, links: _Links, found: Ordinals, place: NDArray[np.int64]
-    ) -> Scores:
-        """What each link would add to the score of its end; never less than 0, a link is no argument against."""
-        constants = self.weights
-        left = self.residual.of(links.parent, found, place, constants.lexical)
-        worth = constants.link * self.graph.weights[links.edges].astype(np.float64) + left
-        damped = 1.0 + constants.damping * np.log1p(self._degree(level))
-        gain = constants.transfer * (scores / damped)[links.parent] * worth
-        return np.maximum(np.nan_to_num(gain), 0.0)
+    def _bonus(self, gain: Scores, own: Scores) -> Scores:
+        """What links add to a relevance: a noisy-or, certain at `self.certain`. None on a scale where nothing counts."""
+        if self.certain <= 0.0:
+            return np.zeros(len(gain))
+        return np.asarray(gain * np.clip(1.0 - own / self.certain, 0.0, 1.0), dtype=np.float64)
+
+    def _lifted(self, seeds: _Level, links: Links, carried: Carried) -> _Level:
+        """The seeds with what links between them are worth. Only their final scores change, not what they hand on."""
+        gain, best = self.stepping.gains(self.graph, links, seeds.ordinals, self.residual.read, carried)
+        lifted = np.flatnonzero(best >= 0)
+        chosen = best[lifted]
+        bonus = np.zeros(len(seeds.ordinals))
+        bonus[lifted] = self._bonus(gain[chosen], seeds.scores[lifted])
+        lifted = lifted[bonus[lifted] > 0]
+        chosen = best[lifted]
+        edges, outgoing = seeds.edges.copy(), seeds.outgoing.copy()
+        beside, lifted_by = seeds.beside.copy(), seeds.lifted_by.copy()
+        edges[lifted], outgoing[lifted] = links.edges[chosen], links.outgoing[chosen]
+        beside[lifted], lifted_by[lifted] = links.beside[chosen], links.parent[chosen]
+        return replace(
+            seeds, scores=seeds.scores + bonus, bonus=bonus, edges=edges, outgoing=outgoing, beside=beside,
+            lifted_by=lifted_by,
+        )  # fmt: skip
 
     # --- the outcome ---
 
     def _presented(self) -> Expansion:
         """All levels, renumbered depth-first."""
-        columns = {name: np.concatenate([level[name] for level in self.levels]) for name in self.levels[0]}
-        ordinals, scores, parent = columns["ordinals"], columns["scores"], columns["parent"].astype(np.int64)
-        order = _depth_first(parent, np.lexsort((self.tie[ordinals], -scores, parent)))
-        number = np.empty(len(order), dtype=np.int64)
-        number[order] = np.arange(len(order))
-        edges = columns["edges"].astype(np.int64)[order]
-        linked = edges >= 0
-        parents, lifters = parent[order], columns["lifted_by"].astype(np.int64)[order]
+        levels = self.levels
+        sizes = [len(level.ordinals) for level in levels]
+        ordinals = np.concatenate([level.ordinals for level in levels])
+        scores = np.concatenate([level.scores for level in levels])
+        parent = np.concatenate([level.parent for level in levels])
+        number = self.stepping.preorder(parent, scores, self.reach.tie[ordinals], sizes)
+        order = np.empty(len(number), dtype=np.int64)
+        order[number] = np.arange(len(number))
+        parents = parent[order]
+        lifters = np.concatenate([level.lifted_by for level in levels])[order]
         return Expansion(
-            ordinals=ordinals.astype(np.int64)[order],
-            scores=scores.astype(np.float64)[order],
-            bonus=columns["bonus"].astype(np.float64)[order],
-            depth=columns["depth"].astype(np.int64)[order],
+            ordinals=ordinals[order],
+            scores=scores[order],
+            bonus=np.concatenate([level.bonus for level in levels])[order],
+            depth=np.repeat(np.arange(len(levels)), sizes)[order],
             parent=np.where(parents >= 0, number[parents], -1),
             lifted_by=np.where(lifters >= 0, number[lifters], -1),
-            link_keys=np.where(linked, self._of_edges(self.graph.link_keys, edges), -1).astype(np.int64),
-            link_weights=np.where(linked, self._of_edges(self.graph.weights, edges), 0.0).astype(np.float64),
-            outgoing=columns["outgoing"].astype(np.bool_)[order],
+            edges=np.concatenate([level.edges for level in levels])[order],
+            outgoing=np.concatenate([level.outgoing for level in levels])[order],
+            beside=np.concatenate([level.beside for level in levels])[order],
             edges_scanned=self.scanned,
             visited=self.count,
             capped=self.capped,
             cut=self.cut,
-        )
-
-    def _of_edges(self, values: NDArray[np.generic], edges: NDArray[np.int64]) -> NDArray[np.generic]:
-        return values[edges] if len(values) else np.zeros(len(edges))
-
-
-def _first_seen(ends: Ordinals) -> tuple[Ordinals, NDArray[np.int64]]:
-    """The distinct ends in the order of their first appearance, and where each end stands among them."""
-    distinct, first, inverse = np.unique(ends, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return distinct[order], place[inverse]
+            walked=_Walked(
+                graph=self.graph, reach=self.reach, weights=self.weights, question=self.residual.question,
+                certain=self.certain,
+            ),
+        )  # fmt: skip
 
 
-def _best_of_each(place: NDArray[np.int64], gain: Scores) -> NDArray[np.int64]:
-    """For places 0 … n-1 the index of the highest gain, the first of equals."""
-    order = np.lexsort((-gain, place))  # stable
-    ranked = place[order]
-    first = np.ones(len(order), dtype=np.bool_)
-    first[1:] = ranked[1:] != ranked[:-1]
-    return np.asarray(order[first], dtype=np.int64)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Level:
+    """The chunks that stand equally far from the seeds, in the order of their discovery."""
+
+    ordinals: Ordinals
+    scores: Scores
+    bonus: Scores
+    parent: NDArray[np.int64]  # number in the walk; -1 for seeds
+    edges: NDArray[np.int64]  # the link that leads here; -1 for none
+    outgoing: Mask
+    beside: Mask
+    lifted_by: NDArray[np.int64]  # of seeds: the number of the seed that lifts it; -1
+
+    @classmethod
+    def of_seeds(cls, seeds: Ordinals, scores: Scores) -> _Level:
+        n = len(seeds)
+        none = np.full(n, -1)
+        return cls(
+            ordinals=seeds.astype(np.int64), scores=scores, bonus=np.zeros(n), parent=none, edges=none,
+            outgoing=np.ones(n, dtype=np.bool_), beside=np.zeros(n, dtype=np.bool_), lifted_by=none,
+        )  # fmt: skip
 
 
-def _depth_first(parent: NDArray[np.int64], siblings: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Preorder of a forest. `siblings`: all nodes, those of one parent together and in their order, roots first."""
-    children: dict[int, list[int]] = {}
-    for node in reversed(siblings.tolist()):
-        children.setdefault(int(parent[node]), []).append(node)
-    out: list[int] = []
-    stack = children.get(-1, [])
-    while stack:
-        node = stack.pop()
-        out.append(node)
-        stack.extend(children.get(node, ()))
-    return np.array(out, dtype=np.int64)
+def _carried(residual: Residual, scores: Scores, constants: ExpansionWeights, **instead: float) -> Carried:
+    """What the level that the residual stands at hands on. The seeds' scores are those before any link."""
+    rest, vectors = residual.rest_of_level()
+    parts = {"link": constants.link, "dense": constants.dense, "lexical": constants.lexical, **instead}
+    return Carried(
+        scores=scores, beside=constants.beside, rest=rest, vectors=vectors, missing=residual.missing,
+        shares=residual.shares, **parts,
+    )  # fmt: skip
+
+
+def _degree(graph: LinkGraph, reach: Reach, level: Ordinals) -> NDArray[np.int64]:
+    """Links of each chunk, in the directions that are followed."""
+    degree = np.zeros(len(level), dtype=np.int64)
+    if reach.outgoing:
+        degree += graph.out_degree(level)
+    if reach.incoming:
+        degree += graph.in_degree(level)
+    return degree

@@ -26,12 +26,13 @@ class LinkGraph:
     """Directed edges, numbered 0 … m-1 by (source, -weight, target's place); `incoming` numbers them by target."""
 
     starts: NDArray[np.int64]  # (n + 1,) edges of node i: starts[i] … starts[i + 1]
-    sources: Indices  # (m,)
     targets: Indices  # (m,)
     weights: NDArray[np.float32]  # (m,)
     link_keys: NDArray[np.int64]  # (m,)
     incoming_starts: NDArray[np.int64]  # (n + 1,)
     incoming: Indices  # (m,) edge numbers by (target, -weight, source's place)
+    incoming_sources: Indices  # (m,) in that order, as are their weights: looked up by edge each would be a cache miss
+    incoming_weights: NDArray[np.float32]
     _registries: deque[VisitedRegistry] = field(default_factory=deque, repr=False)
 
     @classmethod
@@ -62,14 +63,16 @@ class LinkGraph:
         if doubled is not None:
             keep = ~doubled
             source, target, weight, link_key = source[keep], target[keep], weight[keep], link_key[keep]
+        incoming = _by(target, weight, place[source], None).astype(np.int32)
         return cls(
             starts=_starts(source, n),
-            sources=source.astype(np.int32),
             targets=target.astype(np.int32),
             weights=weight,
             link_keys=link_key,
             incoming_starts=_starts(target, n),
-            incoming=_by(target, weight, place[source], None).astype(np.int32),
+            incoming=incoming,
+            incoming_sources=source.astype(np.int32)[incoming],
+            incoming_weights=weight[incoming],
         )
 
     def __len__(self) -> int:
@@ -101,46 +104,75 @@ class LinkGraph:
         """Links to each chunk."""
         return self.incoming_starts[ordinals + 1] - self.incoming_starts[ordinals]
 
-    def leaving(self, ordinals: Ordinals, cap: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(index into `ordinals`, edge) of at most `cap` heaviest links from each chunk, in order."""
-        return _slices(self.starts, ordinals, cap)
+    def leaving(self, ordinals: Ordinals, cap: int) -> Ends:
+        """At most `cap` heaviest links from each chunk, in order."""
+        parent, edges = _slices(self.starts, ordinals, cap)
+        return Ends(
+            parent=parent, edges=edges, ordinals=self.targets[edges].astype(np.int64), weights=self.weights[edges]
+        )
 
-    def arriving(self, ordinals: Ordinals, cap: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(index into `ordinals`, edge) of at most `cap` heaviest links to each chunk, in order."""
-        index, at = _slices(self.incoming_starts, ordinals, cap)
-        return index, self.incoming[at].astype(np.int64)
+    def arriving(self, ordinals: Ordinals, cap: int) -> Ends:
+        """At most `cap` heaviest links to each chunk, in order."""
+        parent, at = _slices(self.incoming_starts, ordinals, cap)
+        return Ends(
+            parent=parent, edges=self.incoming[at].astype(np.int64),
+            ordinals=self.incoming_sources[at].astype(np.int64), weights=self.incoming_weights[at],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ends:
+    """Links of some chunks, and the chunks at their other ends."""
+
+    parent: NDArray[np.int64]  # index into the chunks asked for
+    edges: NDArray[np.int64]
+    ordinals: Ordinals
+    weights: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.parent)
 
 
 class VisitedRegistry:
     """Which chunks a walk has seen, and as its how-manieth.
 
-    Stamped with a generation, so that the next walk starts without clearing an array as long as the collection.
+    Stamped with a generation, so that the next walk starts without clearing an array as long as the collection. Stamp and
+    number lie in one word: two arrays would be two cache misses a link.
     """
 
     def __init__(self, nodes: int) -> None:
-        self._stamps = np.zeros(nodes, dtype=np.int32)
-        self._slots = np.zeros(nodes, dtype=np.int32)
-        self._generation = 0
+        self.marks = np.zeros(nodes, dtype=np.int64)  # generation · 2³² + number, of the last walk that came by
+        self.generation = 0
 
     def clear(self) -> None:
         """Nothing has been visited."""
-        self._generation += 1
-        if self._generation == np.iinfo(np.int32).max:
-            self._stamps[:] = 0
-            self._generation = 1
+        self.generation += 1
+        if self.generation == np.iinfo(np.int32).max:
+            self.marks[:] = 0
+            self.generation = 1
 
-    def add(self, ordinals: Ordinals, first_slot: int) -> None:
-        """These chunks are visited, numbered from `first_slot` on."""
-        self._stamps[ordinals] = self._generation
-        self._slots[ordinals] = np.arange(first_slot, first_slot + len(ordinals))
+    def add(self, ordinals: Ordinals, first: int) -> None:
+        """These chunks are visited, numbered from `first` on."""
+        self.marks[ordinals] = (self.generation << 32) + np.arange(first, first + len(ordinals))
 
     def seen(self, ordinals: Ordinals) -> Mask:
         """Which of these chunks have been visited."""
-        return np.asarray(self._stamps[ordinals] == self._generation)
+        return np.asarray(self.marks[ordinals] >> 32 == self.generation)
 
-    def slots(self, ordinals: Ordinals) -> Indices:
+    def numbers(self, ordinals: Ordinals) -> NDArray[np.int64]:
         """Their numbers; meaningless for chunks not seen."""
-        return self._slots[ordinals]
+        return np.asarray(self.marks[ordinals] & 0xFFFFFFFF)
+
+    def distinct(self, ordinals: Ordinals) -> tuple[Ordinals, NDArray[np.int64]]:
+        """The distinct ones of chunks not seen, in the order of their first appearance, and where each stands among them.
+
+        Through the marks, so that nothing is sorted: 10 µs for 1,300, of which `np.unique` takes 80.
+        """
+        index = np.arange(len(ordinals))
+        self.marks[ordinals[::-1]] = index[::-1]  # of no generation; the first appearance is written last, and stays
+        first = self.marks[ordinals]
+        new = first == index
+        return ordinals[new], (np.cumsum(new) - 1)[first]
 
 
 def _slices(starts: NDArray[np.int64], ordinals: Ordinals, cap: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.query import steps
 from clew.query.candidates import Ordinals, Scores
-
-Vectors = NDArray[np.float32]
-TermBits = NDArray[np.uint64]
+from clew.query.steps import Stepping, TermBits, Vectors
 
 _SPENT = 0.1  # a residual shorter than this (of a unit question) says nothing: what is left is noise
+_NOTHING = 1e-4  # a passage that adds less than this to what its trail spans adds no direction
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,7 +25,7 @@ class Question:
     """What is known of the question; each half may be missing."""
 
     vector: Vectors | None = None  # (d,), unit length
-    vectors: Callable[[Ordinals], Vectors] | None = None  # chunk vectors (n, d), unit length; zeros where there is none
+    vectors: Vectors | None = None  # (n, d) by ordinal, unit length; zeros where a chunk has none
     terms: Callable[[Ordinals], TermBits] | None = None  # bit t of a chunk: it holds question term t
     idf: Scores = field(default_factory=lambda: np.empty(0))  # (≤ 64,) of the question's terms
 
@@ -33,65 +33,51 @@ class Question:
 class Residual:
     """What the question still asks, along every trail of one walk, level by level."""
 
-    def __init__(self, question: Question | None) -> None:
+    def __init__(self, question: Question | None, stepping: Stepping = steps) -> None:
         question = question or Question()
+        self.question, self.stepping = question, stepping
         self.vector = question.vector if question.vectors is not None else None
         self.vectors = question.vectors
         self.terms = question.terms if len(question.idf) and float(question.idf.sum()) > 0 else None
-        self.shares = question.idf / question.idf.sum() if self.terms is not None else question.idf
+        self.shares = question.idf / question.idf.sum() if self.terms is not None else np.empty(0)
         self.rest: Vectors = np.empty((0, 0), dtype=np.float32)  # (level, d) the question, off each trail's span
         self.bases: list[Vectors] = []  # by depth: the direction that each chunk added to its trail's span
         self.chains: NDArray[np.int64] = np.empty((0, 0), dtype=np.int64)  # (level, depth + 1) rows of `bases`
-        self.read: TermBits = np.empty(0, dtype=np.uint64)  # (level,) question terms that each trail holds
-        self.new_vectors: Vectors = self.rest
-        self.new_terms: TermBits = self.read
+        self.read: TermBits | None = None  # (level,) question terms that each trail holds
+
+    @property
+    def missing(self) -> TermBits | None:
+        """(level,) question terms that each trail lacks."""
+        return None if self.read is None else ~self.read
 
     def start(self, seeds: Ordinals) -> None:
         """Trails of one chunk each."""
         if self.vector is not None and self.vectors is not None:
-            base = _unit(np.asarray(self.vectors(seeds), dtype=np.float32))
-            self.bases = [base]
-            self.chains = np.arange(len(seeds))[:, None]
-            along = np.einsum("ij,j->i", base, self.vector)
-            self.rest = self.vector[None, :] - along[:, None] * base
+            base = self.stepping.unit(self.vectors[seeds], _NOTHING)
+            rows = np.arange(len(seeds))
+            asked = np.ascontiguousarray(np.broadcast_to(self.vector, base.shape))
+            self.bases, self.chains, self.rest = [base], rows[:, None], self.stepping.without(asked, base, rows)
         if self.terms is not None:
             self.read = self.terms(seeds)
 
-    def of(self, parent: NDArray[np.int64], found: Ordinals, place: NDArray[np.int64], lexical: float) -> Scores:
-        """For links from `parent` (of the level) to `found[place]`: the dense residual + `lexical` · the lexical one."""
-        total = np.zeros(len(parent))
+    def rest_of_level(self) -> tuple[Vectors | None, Vectors | None]:
+        """(unit vectors of what the trails leave, the chunks' vectors); None where there are no vectors."""
+        return (None, None) if self.vector is None else (self.stepping.unit(self.rest, _SPENT), self.vectors)
+
+    def terms_of(self, found: Ordinals) -> TermBits | None:
+        """Which question terms chunks hold."""
+        return None if self.terms is None else self.terms(found)
+
+    def follow(self, found: Ordinals, parent: NDArray[np.int64], terms: TermBits | None) -> None:
+        """Go on to chunks that were found, each along the trail of its parent (an index into the level)."""
         if self.vector is not None and self.vectors is not None:
-            self.new_vectors = np.asarray(self.vectors(found), dtype=np.float32)
-            length = np.sqrt(np.einsum("ij,ij->i", self.rest, self.rest))
-            direction = np.where(length[:, None] < _SPENT, np.float32(0), _unit(self.rest))
-            cosine = np.einsum("ij,ij->i", direction[parent], self.new_vectors[place])
-            total += np.maximum(cosine, 0.0)
-        if self.terms is not None:
-            self.new_terms = self.terms(found)
-            fresh = self.new_terms[place] & ~self.read[parent]
-            bits = (fresh[:, None] >> np.arange(len(self.shares), dtype=np.uint64)) & np.uint64(1)
-            total += lexical * (bits * self.shares).sum(axis=1)
-        return total
-
-    def follow(self, parent: NDArray[np.int64]) -> None:
-        """Go on to the chunks last scored, each along the trail of its parent."""
-        if self.vector is not None:
             chains = self.chains[parent]
-            fresh = self.new_vectors
+            fresh = self.vectors[found]
             for base, rows in zip(self.bases, chains.T, strict=True):
-                along = np.einsum("ij,ij->i", fresh, base[rows])
-                fresh = fresh - along[:, None] * base[rows]
-            base = _unit(fresh)
-            rest = self.rest[parent]
-            self.rest = rest - np.einsum("ij,ij->i", rest, base)[:, None] * base
+                fresh = self.stepping.without(fresh, base, rows)
+            base, rows = self.stepping.unit(fresh, _NOTHING), np.arange(len(parent))
+            self.rest = self.stepping.without(self.rest[parent], base, rows)
             self.bases.append(base)
-            self.chains = np.hstack([chains, np.arange(len(parent))[:, None]])
-        if self.terms is not None:
-            self.read = self.read[parent] | self.new_terms
-
-
-def _unit(vectors: Vectors) -> Vectors:
-    """Rows of length 1; rows of next to no length become 0."""
-    length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 1e-4)
-    return np.asarray(vectors * scale[:, None], dtype=np.float32)
+            self.chains = np.hstack([chains, rows[:, None]])
+        if self.read is not None and terms is not None:
+            self.read = self.read[parent] | terms

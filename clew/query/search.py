@@ -36,7 +36,7 @@ from clew.query.calibration import calibration_of, floor_for
 from clew.query.candidates import Candidates, Mask, Ordinals, Scores
 from clew.query.coverage import Coverage
 from clew.query.dense import DensePath
-from clew.query.expansion import Expansion, ExpansionWeights, Question, Step, expand
+from clew.query.expansion import Expansion, ExpansionWeights, Passages, Question, Step, expand
 from clew.query.fusion import Fused, PathResult, fuse, union
 from clew.query.inspection import degraded, location_of, url_of
 from clew.query.intent import judge
@@ -176,6 +176,10 @@ class Searcher:
     def _coverage(self) -> Coverage:
         pinned = self._pinned
         return pinned.once("coverage", lambda: Coverage(self._tfidf(), pinned.universe, pinned.catalog.document_of))
+
+    def _passages(self) -> Passages:
+        pinned = self._pinned
+        return pinned.once("passages", lambda: Passages.of(pinned.universe, pinned.catalog.document_of))
 
     def _attributes(self) -> AttributesPath:
         return self._pinned.once("attributes_path", lambda: AttributesPath(self._pinned.catalog, self._pinned.universe))
@@ -404,6 +408,7 @@ class Searcher:
             relevance=relevance,
             question=self._question(asked, answered),
             allowed=asked.allowed,
+            passages=self._passages(),
             weights=EXPANSION_WEIGHTS,
         )
 
@@ -412,7 +417,7 @@ class Searcher:
         vector = vectors = None
         if "dense" in answered.lists:
             matrix = self._pinned.vectors[0]
-            vector, vectors = asked.vector(), lambda ordinals: matrix[ordinals]
+            vector, vectors = asked.vector(), matrix
         if "bm25" not in answered.lists and "tfidf" not in answered.lists:
             return Question(vector=vector, vectors=vectors)
         terms = replace(asked.terms, terms=asked.terms.terms[:MOST_TERMS])

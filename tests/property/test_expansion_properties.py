@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from clew.query import compiled, steps
 from clew.query.candidates import Mask, Ordinals, Scores
-from clew.query.expansion import Expansion, ExpansionWeights, Question, expand
+from clew.query.expansion import Expansion, ExpansionWeights, Passages, Question, expand
 from clew.query.graph import LinkGraph
 from clew_client.types import ExpandOptions
 
@@ -82,20 +83,22 @@ def test_links_stand_heaviest_first_each_pair_once_in_both_directions(edges: lis
             heaviest[source, target] = max(heaviest.get((source, target), -9.0), weight)
     assert len(graph) == len(heaviest)
     for node in range(n_nodes):
-        _, leaving = graph.leaving(np.array([node]), 99)
+        leaving = graph.leaving(np.array([node]), 99)
         expected = sorted((-w, int(tie[t]), t) for (s, t), w in heaviest.items() if s == node)
-        assert graph.targets[leaving].tolist() == [t for _, _, t in expected]
-        assert graph.weights[leaving].tolist() == [-w for w, _, _ in expected]
-        _, arriving = graph.arriving(np.array([node]), 99)
+        assert leaving.ordinals.tolist() == graph.targets[leaving.edges].tolist() == [t for _, _, t in expected]
+        assert leaving.weights.tolist() == graph.weights[leaving.edges].tolist() == [-w for w, _, _ in expected]
+        arriving = graph.arriving(np.array([node]), 99)
         expected = sorted((-w, int(tie[s]), s) for (s, t), w in heaviest.items() if t == node)
-        assert graph.sources[arriving].tolist() == [s for _, _, s in expected]
-        assert (graph.targets[arriving] == node).all()
+        assert arriving.ordinals.tolist() == [s for _, _, s in expected]
+        assert arriving.weights.tolist() == graph.weights[arriving.edges].tolist() == [-w for w, _, _ in expected]
+        assert (graph.targets[arriving.edges] == node).all()
     keys = {
         (s, t): {1000 + i for i, e in enumerate(edges) if e[:2] == (s, t) and e[2] == w}
         for (s, t), w in heaviest.items()
     }
+    sources = np.repeat(np.arange(n_nodes), np.diff(graph.starts))
     for edge in range(len(graph)):
-        pair = int(graph.sources[edge]), int(graph.targets[edge])
+        pair = int(sources[edge]), int(graph.targets[edge])
         assert int(graph.link_keys[edge]) == min(keys[pair])
     shuffled = list(enumerate(edges))
     random.shuffle(shuffled)  # type: ignore[attr-defined]
@@ -103,11 +106,16 @@ def test_links_stand_heaviest_first_each_pair_once_in_both_directions(edges: lis
         np.array([e[0] for _, e in shuffled], dtype=np.int64), np.array([e[1] for _, e in shuffled], dtype=np.int64),
         np.array([e[2] for _, e in shuffled], dtype=np.float32), np.array([1000 + i for i, _ in shuffled], dtype=np.int64), tie,
     )  # fmt: skip
-    for name in ("starts", "targets", "weights", "link_keys", "incoming", "incoming_starts"):
+    for name in ("starts", "targets", "weights", "link_keys", "incoming", "incoming_starts", "incoming_sources"):
         assert np.array_equal(getattr(graph, name), getattr(again, name))
 
 
 # --- the walk, against a plain one ---
+
+
+def left_of(relevance: float, best: float) -> float:
+    """How much of a gain a chunk gets that has a relevance of its own."""
+    return min(1.0, max(0.0, 1.0 - relevance / (ExpansionWeights().certainty * best)))
 
 
 def plain_walk(
@@ -121,8 +129,8 @@ def plain_walk(
 
     def neighbours(node: int) -> list[tuple[float, int]]:
         """(weight, neighbour), capped as the walk caps."""
-        leaving = sorted((-w, t, 0) for (s, t), w in heaviest.items() if s == node)[: options.fanout]
-        arriving = sorted((-w, s, 1) for (s, t), w in heaviest.items() if t == node)[: options.fanout]
+        leaving = sorted((-w, t, 0) for (s, t), w in heaviest.items() if s == node and allowed[t])
+        arriving = sorted((-w, s, 1) for (s, t), w in heaviest.items() if t == node and allowed[s])
         chosen = {"out": leaving, "in": arriving, "both": sorted(leaving + arriving)}[options.direction]
         best: dict[int, float] = {}
         for negative, end, _ in chosen:
@@ -140,6 +148,7 @@ def plain_walk(
     score = {seed: 1.0 - 0.01 * place for place, seed in enumerate(seeds)}
     score = {seed: score[seed] for seed in start}
     lifts: dict[int, float] = {}
+    score_of_seeds = list(score.values())
     for hop in range(1, options.hops + 1):
         gains: dict[int, float] = {}
         for node in [node for node, at in depth.items() if at == hop - 1]:
@@ -157,6 +166,7 @@ def plain_walk(
                     * weight
                     / (1 + constants.damping * math.log1p(degree(node)))
                 )
+                gain *= left_of(score[end] if end in start else float(own(np.array([end]))[0]), max(score_of_seeds))
                 into = lifts if end in start else gains
                 into[end] = max(into.get(end, 0.0), gain)
         for end, gain in gains.items():
@@ -233,7 +243,7 @@ def test_a_larger_budget_only_adds(edges: list[Edge], seeds: list[int], options:
         assert [
             ordinal for ordinal in large.ordinals.tolist() if ordinal in one
         ] == small.ordinals.tolist() or small.cut
-        assert (small.cut is None) == (len(two) == len(one) or small.cut is None)
+        assert small.cut is not None or one == two
 
 
 @settings(max_examples=60, deadline=None)
@@ -246,6 +256,191 @@ def test_more_hops_only_add(edges: list[Edge], seeds: list[int], options: Expand
     one = dict(zip(near.ordinals.tolist(), near.scores.tolist(), strict=True))
     two = dict(zip(far.ordinals.tolist(), far.scores.tolist(), strict=True))
     assert {ordinal: two[ordinal] for ordinal in one} == one
+
+
+@st.composite
+def asked(draw: st.DrawFn) -> tuple[Question, Passages, ExpansionWeights]:
+    """A question with vectors and terms, chunks in documents, and how far beside a link's end a walk looks."""
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    dimension = draw(st.sampled_from([1, 3, 64, 70]))
+    vectors = rng.normal(size=(n_nodes + 1, dimension)).astype(np.float32)
+    vectors[rng.integers(0, n_nodes, 3)] = vectors[0]  # passages that say the same
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors[rng.integers(0, n_nodes, 2)] = 0.0  # and some without a vector
+    bits = rng.integers(0, 8, n_nodes).astype(np.uint64)
+    question = Question(
+        vector=vectors[-1] if draw(st.booleans()) else None, vectors=vectors[:-1],
+        terms=(lambda ordinals: bits[ordinals]) if draw(st.booleans()) else None, idf=np.array([1.0, 2.5, 0.7]),
+    )  # fmt: skip
+    documents = np.sort(rng.integers(0, 6, n_nodes)).astype(np.int32)
+    passages = Passages(at=np.arange(n_nodes, dtype=np.int64), document_of=documents)
+    return question, passages, ExpansionWeights(radius=draw(st.integers(0, 2)), lift_seeds=draw(st.booleans()))
+
+
+FIELDS = ("ordinals", "scores", "bonus", "depth", "parent", "lifted_by", "edges", "outgoing", "beside")
+
+
+def same(one: Expansion, other: Expansion) -> None:
+    """To the last bit."""
+    for name in FIELDS:
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    assert (one.edges_scanned, one.visited, one.capped, one.cut) == (
+        other.edges_scanned,
+        other.visited,
+        other.capped,
+        other.cut,
+    )
+
+
+masks = st.one_of(st.none(), st.lists(st.booleans(), min_size=n_nodes, max_size=n_nodes))
+
+
+@settings(max_examples=80, deadline=None)
+@given(edge_lists, seed_lists, options_of, masks, asked())
+def test_loops_and_arrays_walk_alike(
+    edges: list[Edge],
+    seeds: list[int],
+    options: ExpandOptions,
+    allowed: list[bool] | None,
+    what: tuple[Question, Passages, ExpansionWeights],
+) -> None:
+    """Whether a process has compiled its walk, or can, must not be told from its answers, not by the last bit."""
+    graph, (question, passages, weights) = graph_of(n_nodes, edges), what
+    ordinals = np.array(seeds, dtype=np.int64)
+    one, other = (
+        expand(
+            ordinals, 1.0 - 0.01 * np.arange(len(seeds)), graph, options, tie=np.arange(n_nodes, dtype=np.int64),
+            relevance=own, question=question, passages=passages, weights=weights, stepping=stepping,
+            allowed=None if allowed is None else np.array(allowed),
+        )
+        for stepping in (steps, compiled)
+    )  # fmt: skip
+    same(one, other)
+
+
+@pytest.mark.slow
+def test_compiled_loops_walk_as_arrays_do() -> None:
+    """The same with the compiler at work, on a graph that is large enough for its vector instructions."""
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(5)
+    n, m = 3000, 30_000
+    graph = graph_of(n, list(zip(rng.integers(0, n, m).tolist(), rng.integers(0, n, m).tolist(),
+                                 (rng.integers(0, 9, m) / 8).tolist(), strict=True)))  # fmt: skip
+    vectors = rng.normal(size=(n, 384)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    bits = rng.integers(0, 1 << 12, n).astype(np.uint64)
+    question = Question(vector=vectors[7], vectors=vectors, terms=lambda ordinals: bits[ordinals], idf=rng.random(12))
+    tie = np.arange(n, dtype=np.int64)
+    passages = Passages(at=tie, document_of=(np.arange(n) // 4).astype(np.int32))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "_kernels", {})
+        assert compiled.load()
+        for hops, direction in ((1, "both"), (3, "both"), (2, "in")):
+            options = ExpandOptions.model_validate({"hops": hops, "direction": direction})
+            seeds = rng.permutation(n)[:10]
+            scores = np.linspace(1.0, 0.5, 10)
+            one, other = (
+                expand(seeds, scores, graph, options, tie=tie, relevance=own, question=question, passages=passages,
+                       weights=ExpansionWeights(radius=1), stepping=stepping)
+                for stepping in (steps, compiled)
+            )  # fmt: skip
+            assert one.visited > 150
+            same(one, other)
+
+
+@settings(max_examples=50, deadline=None)
+@given(edge_lists, seed_lists, options_of, asked(), st.permutations(range(n_nodes)))
+def test_keys_of_chunks_decide_nothing(
+    edges: list[Edge],
+    seeds: list[int],
+    options: ExpandOptions,
+    what: tuple[Question, Passages, ExpansionWeights],
+    renumbered: list[int],
+) -> None:
+    """Another index of the same files numbers its chunks in another order: equal links, scores and trails all the same."""
+    question, passages, weights = what
+    to = np.array(renumbered, dtype=np.int64)
+    back = np.argsort(to)
+    terms, vectors = question.terms, question.vectors
+    assert vectors is not None
+    there = Question(
+        vector=question.vector, vectors=vectors[back], idf=question.idf,
+        terms=None if terms is None else lambda ordinals: terms(back[ordinals]),
+    )  # fmt: skip
+    others = Passages(at=to, document_of=passages.document_of[back])
+    scores = 1.0 - 0.01 * np.arange(len(seeds))
+    one = expand(
+        np.array(seeds), scores, graph_of(n_nodes, edges), options, tie=np.arange(n_nodes, dtype=np.int64), relevance=own,
+        question=question, passages=passages, weights=weights,
+    )  # fmt: skip
+    moved = [(int(to[s]), int(to[t]), w) for s, t, w in edges]
+    other = expand(
+        to[np.array(seeds)], scores, graph_of(n_nodes, moved, back), options, tie=back,
+        relevance=lambda ordinals: own(back[ordinals]), question=there, passages=others, weights=weights,
+    )  # fmt: skip
+    assert back[other.ordinals].tolist() == one.ordinals.tolist()
+    for name in ("scores", "bonus", "depth", "parent", "lifted_by", "outgoing", "beside"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    for index in range(len(one)):
+        assert [(s.link_key, s.weight) for s in one.trail(index)] == [
+            (s.link_key, s.weight) for s in other.trail(index)
+        ]
+
+
+@settings(max_examples=50, deadline=None)
+@given(edge_lists, seed_lists, options_of, asked())
+def test_every_bonus_can_be_worked_out_from_its_support(
+    edges: list[Edge], seeds: list[int], options: ExpandOptions, what: tuple[Question, Passages, ExpansionWeights]
+) -> None:
+    graph, (question, passages, weights) = graph_of(n_nodes, edges), what
+    found = expand(
+        np.array(seeds), 1.0 - 0.01 * np.arange(len(seeds)), graph, options, tie=np.arange(n_nodes, dtype=np.int64),
+        relevance=own, question=question, passages=passages, weights=weights,
+    )  # fmt: skip
+    for index in range(len(found)):
+        support = found.support(index)
+        if support is None:
+            assert found.bonus[index] == 0.0
+            continue
+        value = support.link * support.weight * support.beside
+        value += support.dense_weight * support.dense + support.lexical_weight * support.lexical
+        gain = support.transfer * support.parent_score / (1 + support.damping * math.log1p(support.degree)) * value
+        assert support.gain == pytest.approx(max(0.0, gain), abs=1e-6)
+        alone = found.scores[index] - found.bonus[index]
+        expected = support.gain * min(1.0, max(0.0, 1.0 - alone / support.certain))
+        assert found.bonus[index] == pytest.approx(expected, abs=1e-6)
+
+
+def test_passages_beside_a_links_end_are_reached_with_it() -> None:
+    """A link to a page leads to its first passage; the answer may stand in the second. Never into another document."""
+    graph = graph_of(7, [(0, 3, 1.0)])
+    passages = Passages(at=np.arange(7, dtype=np.int64), document_of=np.array([0, 1, 2, 2, 2, 2, 3], dtype=np.int32))
+    options = ExpandOptions(hops=1, direction="out")
+
+    def reached(radius: int, allowed: Mask | None = None) -> dict[int, bool]:
+        found = expand(
+            np.array([0]), np.ones(1), graph, options, tie=np.arange(7, dtype=np.int64), relevance=nothing, allowed=allowed,
+            passages=passages, weights=ExpansionWeights(radius=radius),
+        )  # fmt: skip
+        assert all(found.trail(index)[0].link_key == 1000 for index in range(1, len(found)))
+        return dict(zip(found.ordinals.tolist()[1:], found.beside.tolist()[1:], strict=True))
+
+    assert reached(0) == {3: False}
+    assert reached(1) == {3: False, 2: True, 4: True}
+    assert reached(9) == {3: False, 2: True, 4: True, 5: True}
+
+
+@pytest.mark.parametrize("stepping", [steps, compiled])
+def test_links_that_a_filter_forbids_take_no_room(stepping: steps.Stepping) -> None:
+    """Of a hub's forty links the ten heaviest lead to what may not be seen: the next ones are followed instead."""
+    graph = graph_of(41, [(0, target, 1.0 - target / 100) for target in range(1, 41)])
+    allowed = np.arange(41) > 10
+    allowed[0] = True
+    found = expand(
+        np.array([0]), np.ones(1), graph, ExpandOptions(hops=1, direction="out", fanout=4), tie=np.arange(41),
+        relevance=nothing, allowed=allowed, stepping=stepping,
+    )  # fmt: skip
+    assert sorted(found.ordinals.tolist()) == [0, 11, 12, 13, 14]
 
 
 def test_nothing_within_the_hops_is_lost_on_a_dense_site() -> None:
@@ -293,25 +488,26 @@ def test_a_forbidden_chunk_is_no_bridge(direction: Literal["out", "in", "both"])
 
 
 def score_of(found: Expansion, ordinal: int) -> float:
-    return float(found.bonus[found.ordinals.tolist().index(ordinal)])
+    """What the best link gives a chunk, before its own relevance takes its share; the best seed scores 1."""
+    return float(found.bonus[found.ordinals.tolist().index(ordinal)]) / left_of(float(own(np.array([ordinal]))[0]), 1.0)
 
 
 def test_the_dense_residual_prefers_what_the_trail_has_not_said() -> None:
     """The question asks for x and y; the seed says x; of two links the one to y must win over the one to x again."""
     vectors = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=np.float32)
-    question = Question(vector=np.array([0.8, 0.6, 0.0], dtype=np.float32), vectors=lambda ordinals: vectors[ordinals])
+    question = Question(vector=np.array([0.8, 0.6, 0.0], dtype=np.float32), vectors=vectors)
     graph = graph_of(4, [(0, 1, 1.0), (0, 2, 1.0), (2, 3, 1.0), (1, 3, 1.0)])
     found = walk(graph, [0], ExpandOptions(hops=2, direction="out"), question=question)
     constants = ExpansionWeights()
     damped = 1 + constants.damping * math.log1p(2)
     assert score_of(found, 1) == pytest.approx(constants.transfer * constants.link / damped)
-    assert score_of(found, 2) == pytest.approx(constants.transfer * (constants.link + 1.0) / damped)
+    assert score_of(found, 2) == pytest.approx(constants.transfer * (constants.link + constants.dense) / damped)
 
 
 def test_nothing_is_left_once_the_trail_spans_the_question() -> None:
     """Behind a trail that said x and y, a third chunk about y adds its link alone."""
     vectors = np.array([[1, 0, 0], [0, 1, 0], [0.6, 0.8, 0]], dtype=np.float32)
-    question = Question(vector=np.array([0.8, 0.6, 0.0], dtype=np.float32), vectors=lambda ordinals: vectors[ordinals])
+    question = Question(vector=np.array([0.8, 0.6, 0.0], dtype=np.float32), vectors=vectors)
     found = walk(
         graph_of(3, [(0, 1, 1.0), (1, 2, 1.0)]), [0], ExpandOptions(hops=2, direction="out"), question=question
     )
@@ -357,7 +553,7 @@ def test_supports_join_the_candidates_with_their_bonus() -> None:
     after = dict(zip(ordinals.tolist(), values.tolist(), strict=True))
     assert after[0] == 1.0
     assert after[1] == 0.6
-    assert after[3] == pytest.approx(scores[2] + score_of(found, 3))
+    assert after[3] == pytest.approx(scores[2] + found.bonus[found.ordinals.tolist().index(3)])
     assert values.tolist() == sorted(values.tolist(), reverse=True)
 
 
@@ -369,9 +565,10 @@ def test_a_seed_that_another_links_to_is_lifted_once_and_hands_nothing_on() -> N
     constants = ExpansionWeights()
     one, two = (constants.transfer * constants.link / (1 + constants.damping * math.log1p(n)) for n in (1, 2))
     after = dict(zip(found.ordinals.tolist(), found.scores.tolist(), strict=True))
-    assert after[0] == pytest.approx(1.0 + 0.99 * two)
-    assert after[1] == pytest.approx(0.99 + 1.0 * one)
-    assert after[2] == pytest.approx(float(own(np.array([2]))[0]) + 0.99 * two)
+    alone = float(own(np.array([2]))[0])
+    assert after[0] == pytest.approx(1.0 + 0.99 * two * left_of(1.0, 1.0))
+    assert after[1] == pytest.approx(0.99 + 1.0 * one * left_of(0.99, 1.0))
+    assert after[2] == pytest.approx(alone + 0.99 * two * left_of(alone, 1.0))
     place = found.ordinals.tolist().index(1)
     assert [(step.ordinal, step.link_key) for step in found.trail(place)] == [(0, 1000)]
     assert [step.ordinal for step in found.trail(found.ordinals.tolist().index(2))] == [1]
