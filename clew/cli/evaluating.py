@@ -50,6 +50,7 @@ def evaluate(
     fanout: Annotated[int | None, typer.Option("--fanout", help="As in search.")] = None,
     min_similarity: Annotated[float | None, typer.Option("--min-similarity", metavar="X", help="As in search.")] = None,
     intent: Annotated[str | None, typer.Option("--intent", metavar="on|off", help="As in search.")] = None,
+    sentences: Annotated[str | None, typer.Option("--sentences", metavar="on|off", help="As in search.")] = None,
     cluster: Annotated[
         str | None,
         typer.Option(
@@ -99,6 +100,7 @@ def evaluate(
         "fanout": fanout,
         "min_similarity": min_similarity,
         "intent": intent,
+        "sentences": sentences,
     }
     from clew.query.evaluation import answer_all, below_minimum, minimums, read_judged
 

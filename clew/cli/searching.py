@@ -45,6 +45,9 @@ def search(
     intent: Annotated[
         str | None, typer.Option("--intent", metavar="on|off", help="Adjust weights to the question.")
     ] = None,
+    sentences: Annotated[
+        str | None, typer.Option("--sentences", metavar="on|off", help="Weigh the best sentences of the first hits.")
+    ] = None,
     abstain: Annotated[
         str | None,
         typer.Option(
@@ -72,6 +75,7 @@ def search(
         "normalize": normalize,
         "combine": combine,
         "intent": intent,
+        "sentences": sentences,
         "abstain": abstain,
         "timeout": timeout,
         "explain": explain or None,

@@ -54,6 +54,9 @@ class SearchRequest(BaseModel):
     where: str | None = Field(None, max_length=10_000)
     expand: ExpandOptions = ExpandOptions()
     intent: Literal["on", "off"] = "on"
+    sentences: Literal["on", "off"] = Field(
+        "on", description="Whether the best sentences of the first passages count; costs the embedding of forty."
+    )
     snapshot: int | None = None
     as_of: str | None = None
     timeout: float | None = Field(None, gt=0, description="Seconds; a path that takes longer is named in `degraded`.")
@@ -246,6 +249,7 @@ class DryRun(_Result):
     chunks: int = 0  # estimated
     seconds: float = 0.0  # estimated, on this machine
     money: float = 0.0  # estimated, in US dollars: requests to an object store at list price
+    rebuild: bool = False  # all of it anew, beside the present index: with --full, another embedder or other settings
     changes: tuple[dict[str, str], ...] = ()  # {"change", "path"}, the first 1,000 by path
 
 

@@ -51,6 +51,20 @@ def okapi(texts: list[list[str]], terms: list[str]) -> np.ndarray:
     return scores
 
 
+def test_pairs_are_neighbouring_words_of_the_question_that_stand_together(build: Build) -> None:
+    texts = ["alpha beta gamma", "beta one alpha", "alpha one two three beta", "gamma delta", "alpha one two beta"]
+    searched = Searched(build(texts))
+    scores = searched.path.pairs(searched.ask("alpha beta delta"), np.arange(5))
+    assert scores[[1, 2, 3]].tolist() == [0.0, 0.0, 0.0]  # the other way round, too far apart, one word alone
+    assert scores[0] > scores[4] > 0
+    assert searched.path.pairs(searched.ask("alpha"), np.arange(5)).tolist() == [0.0] * 5
+    assert searched.path.pairs(searched.ask("alpha beta"), np.array([4, 0, 4])).tolist() == [
+        scores[4],
+        scores[0],
+        scores[4],
+    ]
+
+
 def test_scores_are_bm25(build: Build) -> None:
     texts = [text for text in TEXTS if "beta" in text or "iota" in text]
     searched = Searched(build(texts))
