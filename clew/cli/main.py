@@ -56,13 +56,27 @@ def _commands() -> None:
         indexing,
         inspecting,
         keys,
+        mcp,
         searching,
         serving,
         upkeep,
         watching,
     )
 
-    for module in (indexing, watching, searching, contexts, inspecting, upkeep, evaluating, graph, serving, keys, demo):
+    for module in (
+        indexing,
+        watching,
+        searching,
+        contexts,
+        inspecting,
+        upkeep,
+        evaluating,
+        graph,
+        serving,
+        keys,
+        mcp,
+        demo,
+    ):
         module.register(app)
 
 

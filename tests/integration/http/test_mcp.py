@@ -1,0 +1,83 @@
+"""The MCP server through the official client; without these an assistant could be told nonsense, or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from mcp import Client as McpClient
+from mcp import StdioServerParameters
+
+from clew.daemon.collections import Collections
+from clew.daemon.mcp import Local, create_server
+
+Ask = Callable[[McpClient], Awaitable[None]]
+
+
+def talk(collections: Collections, ask: Ask) -> None:
+    async def talking() -> None:
+        async with McpClient(create_server(Local(collections["handbook"]))) as client:
+            await ask(client)
+
+    asyncio.run(talking())
+
+
+def test_assistant_finds_reads_on_and_follows(collections: Collections) -> None:
+    async def ask(client: McpClient) -> None:
+        tools = (await client.list_tools()).tools
+        assert {tool.name for tool in tools} == {"search", "context", "follow_links", "read_file", "status"}
+        assert all(tool.description and tool.annotations and tool.annotations.read_only_hint for tool in tools)
+        found = await _call(client, "search", query="rotate a signing key", k=3)
+        assert len(found["passages"]) == 3
+        first = found["passages"][0]
+        read = await _call(client, "read_file", path=first["path"], start=first["char_start"], length=40)
+        assert read["text"] == first["text"][:40]
+        assert read["length"] >= first["char_end"]
+        links = (await _call(client, "follow_links", path="ops/README.md", limit=2))["links"]
+        assert [link["source"] for link in links] == ["ops/README.md"] * 2
+        context = await _call(client, "context", question="rotate a signing key", max_tokens=300)
+        assert 0 < context["tokens"] <= 300
+        assert (await _call(client, "status"))["chunks"] > 0
+
+    talk(collections, ask)
+
+
+def test_what_is_wrong_is_said_to_the_assistant(collections: Collections) -> None:
+    async def ask(client: McpClient) -> None:
+        for tool, arguments, said in (
+            ("search", {"query": "x", "where": "colour:red"}, "there is no field 'colour'"),
+            ("read_file", {"path": "no/such.md"}, "holds no file 'no/such.md'"),
+            ("follow_links", {"path": "no/such.md"}, "holds no file"),
+            ("search", {"query": "x", "k": 0}, "greater than or equal to 1"),
+        ):
+            answer = await client.call_tool(tool, arguments)
+            assert answer.is_error
+            assert said in answer.content[0].text  # type: ignore[union-attr]
+
+    talk(collections, ask)
+
+
+def test_command_speaks_over_stdin_and_stdout(root: Path, session_cache: Path) -> None:
+    async def talking() -> None:
+        command = StdioServerParameters(
+            command=sys.executable,
+            args=["-m", "clew", "mcp", str(root)],
+            env={**os.environ, "XDG_CACHE_HOME": str(session_cache)},
+        )
+        async with McpClient(command) as client:
+            found = await _call(client, "search", query="signing key", k=1)
+            assert len(found["passages"]) == 1
+
+    asyncio.run(talking())
+
+
+async def _call(client: McpClient, tool: str, **arguments: Any) -> dict[str, Any]:
+    answer = await client.call_tool(tool, arguments)
+    assert not answer.is_error, answer
+    assert answer.structured_content is not None
+    content: dict[str, Any] = answer.structured_content
+    return content
