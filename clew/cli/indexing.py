@@ -150,6 +150,8 @@ def _print_report(report: IndexReport) -> None:
 
 def _print_plan(plan: DryRun) -> None:
     files = plan.files
+    if plan.rebuild:
+        print_text("everything anew, beside the present index, which is searched until the new one is complete:")
     print_text(
         f"{files.seen:,} files: {files.added:,} to add, {files.changed:,} changed, {files.renamed:,} renamed, "
         f"{files.removed:,} gone, {files.unchanged:,} unchanged"

@@ -8,22 +8,19 @@ from typing import Any
 
 from clew.connectors.listing import ListingTally, list_entries
 from clew.connectors.location import Root
-from clew.errors import NoIndexError
 from clew.indexer import changes as diff
 from clew.indexer.changes import Added, Changed, Changes, KnownFiles
 from clew.indexer.configuration import read_config
+from clew.indexer.cost import cost_of
+from clew.indexer.embedders.registry import DEFAULT
 from clew.indexer.place import Place
-from clew.indexer.run import RunOptions, RunOutcome, run_index, selection_of
+from clew.indexer.run import RunOptions, RunOutcome, former_generation, is_rebuild, run_index, selection_of
 from clew.indexer.schemas import FILES
 from clew.indexer.settings import SelectionSettings
-from clew.indexer.snapshots import Snapshot
 from clew_client.types import ChunkCounts, DryRun, FileCounts, IndexReport, LinkCounts, Seconds
 
-#: Estimates of a dry run, from benchmarks on two cores: see docs/benchmarks.md.
-CHARS_PER_CHUNK = 1_000
-READING_BYTES_PER_SECOND = 1_500_000
-CHUNKS_PER_SECOND = {"none": 1e9, "minilm": 22.0, "wordllama": 4_200.0, "e5": 22.0}
-DOLLARS_PER_LIST, DOLLARS_PER_GET = 5e-6, 4e-7  # list price of S3 Standard, us-east-1
+#: List price of S3 Standard, us-east-1.
+DOLLARS_PER_LIST, DOLLARS_PER_GET = 5e-6, 4e-7
 SHOWN_CHANGES = 1_000
 
 
@@ -67,14 +64,17 @@ def dry_run(root_text: str, options: RunOptions) -> DryRun:
     """What `run_index` would do, without reading a file or writing anything."""
     root = Root.parse(root_text, options.storage_options).require()
     place = Place.open(root.index_place(options.index), options.storage_options)
-    snapshot = _latest(place, options)
-    selection, embedder = options.selection or SelectionSettings(), options.embedder or "minilm"
+    snapshot = None if options.full else place.snapshots.latest()
+    generation = former_generation(place) if snapshot is None else place.generation(snapshot)
+    selection, embedder = options.selection or SelectionSettings(), options.embedder or DEFAULT
     known = KnownFiles(FILES.empty_table())
-    if snapshot is not None:
-        generation = place.generation(snapshot)
+    rebuild = False
+    if generation is not None:
         selection = options.selection or generation.selection
-        embedder = generation.settings.embedder
-        known = KnownFiles.of(place.tables(snapshot, generation)["files"])
+        embedder = options.embedder or generation.settings.embedder
+        rebuild = is_rebuild(generation, options)
+        if snapshot is not None and not rebuild:
+            known = KnownFiles.of(place.tables(snapshot, generation)["files"])
     tally = ListingTally()
     listing = list_entries(root, selection_of(selection), place=place.address, tally=tally)
     changes = diff.compare(listing, known, started_ns=_end_of_time())
@@ -86,9 +86,8 @@ def dry_run(root_text: str, options: RunOptions) -> DryRun:
         sizes[kind] += change.entry.size
         files[kind] += 1
     size = sum(sizes.values())
-    chunks = size // CHARS_PER_CHUNK + sum(files.values())
+    cost = cost_of(sum(files.values()), size, embedder)
     gets = sum(files.values()) * 2 if root.kind != "file" else 0
-    rate = CHUNKS_PER_SECOND.get(embedder, CHUNKS_PER_SECOND["minilm"])
     return DryRun(
         files=FileCounts(
             seen=changes.seen,
@@ -101,20 +100,12 @@ def dry_run(root_text: str, options: RunOptions) -> DryRun:
         bytes=size,
         by_type={kind: {"files": files[kind], "bytes": sizes[kind]} for kind in sorted(files)},
         requests={"list": tally.requests, "get": gets},
-        chunks=chunks,
-        seconds=round(size / READING_BYTES_PER_SECOND + chunks / rate, 1),
+        chunks=cost.chunks,
+        seconds=cost.seconds,
+        rebuild=rebuild,
         money=round(tally.requests * DOLLARS_PER_LIST + gets * DOLLARS_PER_GET, 6) if root.kind != "file" else 0.0,
         changes=tuple(_named(changes))[:SHOWN_CHANGES],
     )
-
-
-def _latest(place: Place, options: RunOptions) -> Snapshot | None:
-    if options.full:
-        return None
-    try:
-        return place.snapshots.require()
-    except NoIndexError:
-        return None
 
 
 def _end_of_time() -> int:

@@ -29,6 +29,7 @@ from clew.indexer.allocation import frugal
 from clew.indexer.batch import Batch, path_columns, statistics
 from clew.indexer.changes import Changed, Changes, Known, KnownFiles, Removed, Renamed
 from clew.indexer.compaction import keep_tidy
+from clew.indexer.cost import cost_of
 from clew.indexer.embedders.protocol import Embedder
 from clew.indexer.epochs import WriterLease
 from clew.indexer.equipment import Equipment
@@ -158,38 +159,51 @@ class IndexRun:
         if wanted != settings.embedder:
             raise EmbedderMismatchError(
                 f"The index at {self._place.address} was built with the embedder {settings.embedder!r}, not {wanted!r}. "
-                f"Leave --embedder out to keep it, or rebuild with --embedder {wanted} --full."
+                f"Leave --embedder out to keep it, or rebuild with --embedder {wanted} --full{self._cost(latest, wanted)}."
             )
         changed = _overridden(settings, self._options.settings)
         if changed != settings:
             raise OptionError(
                 f"The index at {self._place.address} was built with other settings ({_differences(settings, changed)}). "
-                "Rebuild it with --full, or leave those settings out."
+                f"Leave those settings out, or rebuild it with --full{self._cost(latest, wanted)}."
             )
         embedder = self._equipment.embedder(settings.embedder)
         fingerprint = embedder.fingerprint.id if embedder else None
         if fingerprint != generation.fingerprint:
             raise EmbedderMismatchError(
                 f"The index at {self._place.address} was built with {generation.fingerprint}; the embedder "
-                f"{settings.embedder!r} is {fingerprint} here. Install the model it was built with, or rebuild with --full."
+                f"{settings.embedder!r} is {fingerprint} here. Install the model it was built with, or rebuild with "
+                f"--full{self._cost(latest, wanted)}."
             )
         return Writer.resume(self._place, lease, latest, verified=self._verified), embedder
 
+    def _cost(self, latest: Snapshot, embedder: str) -> str:
+        """What a new generation would cost, as the end of a sentence."""
+        sizes = self._place.tables(latest, self._place.generation(latest))["files"].read(["size"])["size"].to_numpy()
+        cost = cost_of(len(sizes), int(sizes.sum()), embedder, latest.statistics.chunks)
+        return f": then {cost.sentence()}. Until it is complete, searches go on in the index as it is"
+
     def _create(self, lease: WriterLease) -> tuple[Writer, Embedder | None]:
+        former = former_generation(self._place)
         settings = _overridden(GenerationSettings(), self._options.settings)
-        if self._options.embedder:
-            settings = settings.model_copy(update={"embedder": self._options.embedder})
+        embedder_name = self._options.embedder or (former.settings.embedder if former is not None else None)
+        if embedder_name:
+            settings = settings.model_copy(update={"embedder": embedder_name})
         embedder = self._equipment.embedder(settings.embedder)
         generation = Generation(
             id=new_generation_id(),
             root=self._root.display,
             settings=settings,
-            selection=self._options.selection or SelectionSettings(),
+            selection=self._options.selection or (former.selection if former is not None else SelectionSettings()),
             fingerprint=embedder.fingerprint.id if embedder else None,
             dimension=embedder.fingerprint.dimension if embedder else None,
             created_ns=time.time_ns(),
         )
-        return Writer.create(self._place, lease, generation, predecessor(self._place)), embedder
+        before = predecessor(self._place)
+        writer = Writer.create(self._place, lease, generation, before)
+        # What is searched now is searched until all of the new generation is there; where there is nothing, every batch helps.
+        writer.is_withheld = before.id is not None
+        return writer, embedder
 
     @property
     def _selection(self) -> Selection:
@@ -235,9 +249,11 @@ class IndexRun:
             writer.publish()
         if self._options.graph:
             self._build_graph()
-        if writer.snapshot.number != began:
+        if writer.is_withheld or writer.snapshot.number != began:
             with self._meter.part("commit"):
                 keep_tidy(writer)
+                if writer.is_withheld:
+                    writer.release()
         return self._outcome(changes)
 
     def _known_weights(self, before: Table, read: Sequence[int]) -> KnownWeights | None:
@@ -472,6 +488,25 @@ def predecessor(place: Place) -> Predecessor:
     if latest is None:
         return Predecessor()
     return Predecessor(number=latest.number, id=latest.id, next_file_key=latest.next_file_key)
+
+
+def former_generation(place: Place) -> Generation | None:
+    """The generation in force: what a new one is not told otherwise, it takes from there. None where there is none to be read."""
+    try:
+        latest = place.snapshots.latest()
+        return place.generation(latest) if latest is not None else None
+    except (DamagedIndexError, FormatVersionError):
+        return None
+
+
+def is_rebuild(generation: Generation, options: RunOptions) -> bool:
+    """Whether what is asked for needs a generation of its own."""
+    settings = generation.settings
+    return (
+        options.full
+        or (options.embedder or settings.embedder) != settings.embedder
+        or _overridden(settings, options.settings) != settings
+    )
 
 
 def _files(rows: list[dict[str, Any]]) -> pa.Table:

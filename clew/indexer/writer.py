@@ -39,6 +39,7 @@ class Writer:
             table.guard = lease.check
         self._lease = lease
         self.is_new = False
+        self.is_withheld = False  # nothing is published before `release`
         self.kept_paths: KeptPaths | None = None
         self._tagged: dict[str, int] = {}  # versions at which the tags are known to be
 
@@ -129,10 +130,18 @@ class Writer:
                 table.guard = self._lease.check
                 self.tables[name] = table
 
+    def release(self) -> Snapshot:
+        """Publish what was withheld: a new generation comes in force as a whole, in one moment."""
+        self.is_withheld = False
+        return self.publish()
+
     def publish(self, **changes: object) -> Snapshot:
         """Publish the tables as they stand now, with changes of the snapshot's other fields."""
         self._lease.check()
         refs = {name: table.ref() for name, table in self.tables.items()}
+        if self.is_withheld:
+            self.snapshot = self.snapshot.model_copy(update={"tables": refs, **changes})
+            return self.snapshot
         successor = self.snapshot.successor(self._lease.epoch, tables=refs, **changes)
         if not self.snapshot.id:
             successor = successor.model_copy(update={"parent": None})
