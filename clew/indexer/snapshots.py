@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Literal, TypeVar
 
@@ -17,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clew.connectors.objects import ObjectStore
 from clew.errors import (
+    ClewError,
     DamagedIndexError,
     FencedWriterError,
     FormatVersionError,
@@ -144,6 +146,20 @@ def new_id() -> str:
     return secrets.token_hex(16)
 
 
+def segment_id(content: str, epoch: int) -> str:
+    """What a segment is called: by its content, and by the epoch of who wrote it.
+
+    The same content under a later epoch is another object, so a sweep that was paused past its epoch cannot delete, for the
+    orphan that it saw, what its successor has written meanwhile.
+    """
+    return f"{content}-{epoch}"
+
+
+def content_of(segment: str) -> str:
+    """What the bytes of a segment of this id must hash to."""
+    return segment.partition("-")[0]
+
+
 def object_name(number: int) -> str:
     """Where a snapshot of this number lies."""
     return f"{FOLDER}{number:0{_DIGITS}d}"
@@ -237,11 +253,26 @@ class SnapshotLog:
                 raise
             self._recognise(snapshot, error)
         if self._from(snapshot.number)[-1:] != [snapshot.number]:
+            self._withdraw(snapshot)
             raise FencedWriterError(
                 f"Publishing snapshot {snapshot.number} of {self._store.place}: a later one exists already, so another "
                 "writer took over. Nothing is lost; run the command again."
             )
         return snapshot
+
+    def _withdraw(self, snapshot: Snapshot) -> None:
+        """Take back a snapshot that came too late: it stands under a number that was swept, and no other follows from it.
+
+        One that was in time, and that its successor found, belongs to the history; so does one that somebody pinned.
+        """
+        from clew.indexer.pins import pins
+
+        with suppress(ClewError):  # the next sweep takes it otherwise
+            with suppress(NoSuchSnapshotError):
+                if self.read(snapshot.number + 1).parent == snapshot.id:
+                    return
+            if all(pin.id != snapshot.id for pin in pins(self._store)):
+                self._store.delete([object_name(snapshot.number)])
 
     def _recognise(self, snapshot: Snapshot, cause: Exception | None = None) -> None:
         try:

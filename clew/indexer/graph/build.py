@@ -112,6 +112,7 @@ class _Build:
             min_size=options.min_size or (former.min_size if former else Shape().min_size),
             max_levels=options.max_levels or (former.max_levels if former else Shape().max_levels),
         )
+        self._quality = former.quality if former is not None else 0.0
         self._same_method = former is not None and former.method == self._shape.method
         self._same_shape = former is not None and (former.method, former.min_size, former.max_levels) == (
             self._shape.method,
@@ -137,12 +138,14 @@ class _Build:
         settings = GraphSettings(
             reader=self._reader.id, method=self._shape.method, min_size=self._shape.min_size,
             max_levels=self._shape.max_levels, links_version=self._table("links").version,
+            quality=former.quality if (former := writer.snapshot.graph) is not None else 0.0,
         )  # fmt: skip
         moved = any(
             name not in before or table.version != before[name].version for name, table in writer.tables.items()
         )
         if moved or settings != writer.snapshot.graph or self._options.anew:
             self._assemble(gather(self._table("mentions").read(MENTION_COLUMNS, "kind != 'phrase'")))
+            settings = settings.model_copy(update={"quality": self._quality})
         built.method = self._shape.method
         moved = any(
             name not in before or table.version != before[name].version for name, table in writer.tables.items()
@@ -340,6 +343,7 @@ class _Build:
     ) -> pa.Table:
         """Rows of the entities, by key; answers, their hashes and vectors are taken over where they are still right."""
         table = self._table("entities")
+        self._former_entities = table.read(["entity_key"])["entity_key"].to_numpy()
         by_key: dict[int, list[Alias]] = {key: [] for key in keys.tolist()}
         for alias in aliases:
             if alias.entity in by_key:
@@ -521,12 +525,20 @@ class _Build:
         former: dict[int, dict[int, frozenset[int]]] = {}
         for row in stored:
             former.setdefault(row["level"], {})[row["community_key"]] = frozenset(row["members"])
-        start = self._start(keys, former.get(0, {})) if self._same_method else None
         # The same graph has the same communities: Leiden that goes on from its own result may still move somebody.
-        unchanged = not any(self._built.written.get(name) for name in ("entities", "relations"))
+        built = self._built
+        unchanged = not built.passages_read and not built.passages_forgotten and not any(built.written.values())
         if unchanged and self._same_shape and stored:
             return
-        levels = grouping.hierarchy(len(keys), edges.source, edges.target, weight, self._shape, start)
+        graph = (len(keys), edges.source, edges.target, weight)
+        labels_of = [self._labels(keys, former[level]) for level in sorted(former)]
+        levels = None
+        if self._same_shape and self._shape.method == "leiden":
+            levels = grouping.kept(*graph, labels_of, ~np.isin(keys, self._former_entities), self._quality)
+        if levels is None:
+            start = labels_of[0] if labels_of and self._same_method else None
+            levels = grouping.hierarchy(*graph, self._shape, start)
+            self._quality = grouping.quality_of(levels[0], *graph[1:]) if levels else 0.0
         self._step("leiden")
         groups = grouping.communities(levels, keys, self._shape, former)
         self._built.levels = np.bincount([one.level for one in groups]).tolist() if groups else []
@@ -558,16 +570,14 @@ class _Build:
         self._reports(sources)
         self._step("reports")
 
-    def _start(self, keys: Ints, former: dict[int, frozenset[int]]) -> Ints | None:
-        """Labels of the former level 0, for those that have one."""
-        if not former:
-            return None
-        start = np.full(len(keys), -1, dtype=np.int64)
+    def _labels(self, keys: Ints, former: dict[int, frozenset[int]]) -> Ints:
+        """Labels of a former level; -1 for what was in none of its communities."""
+        labels = np.full(len(keys), -1, dtype=np.int64)
         for label, key in enumerate(sorted(former)):
             members = np.array(sorted(former[key]), dtype=np.int64)
             at = np.searchsorted(keys, members).clip(0, max(0, len(keys) - 1))
-            start[at[keys[at] == members]] = label
-        return start
+            labels[at[keys[at] == members]] = label
+        return labels
 
     def _reports(self, sources: Sequence[Source]) -> None:
         """Report anew what changed; the others stay as they are."""

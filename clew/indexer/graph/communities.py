@@ -12,7 +12,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,10 @@ FINEST = 8.0  # resolution of level 0; every level above has a quarter of it
 COARSER = 4.0
 ITERATIONS = 2  # of a cold start; a third changes modularity in the fourth digit and costs 7 CPU-s at a million nodes
 SEED = 7
+MOST_NEW = 0.05  # share of new entities up to which former groups are kept and only these find a place in them,
+MOST_LOST = (
+    0.02  # as long as the kept groups are not worse by more than this share of the quality that Leiden last reached
+)
 SAME = 0.5  # share of common members (Jaccard) from which on a community is the former one
 _LOCK = threading.Lock()  # igraph has one random number generator a process
 
@@ -89,6 +93,58 @@ def hierarchy(
         found = _leiden(count, source, target, weight, shape.max_levels, start)
     # In a small graph the finest groups may all be too small to be shown: then the next level is the finest.
     return [labels for labels in found if np.bincount(labels).max() >= shape.min_size]
+
+
+def kept(
+    count: int,
+    source: NDArray[np.int32],
+    target: NDArray[np.int32],
+    weight: NDArray[np.float64],
+    former: Sequence[Labels],
+    new: NDArray[np.bool_],
+    quality: float,
+) -> list[Labels] | None:
+    """The former groups with new entities placed in them; None where too much has changed for that.
+
+    `former`: labels of the earlier levels, the finest first; -1 for what was in no group that was shown. `new`: entities that
+    the earlier graph did not have. A new one joins the group it is most strongly tied to (ties: the lowest label), the
+    others stay where they were: what nothing happened to keeps its community, and its report.
+    """
+    if not former or quality <= 0 or float(new.mean() if count else 0) > MOST_NEW:
+        return None
+    levels: list[Labels] = []
+    finest = former[0].copy()
+    for node in np.flatnonzero(new).tolist():
+        at, to = source == node, target == node
+        others = np.concatenate([target[at], source[to]])
+        ties = np.concatenate([weight[at], weight[to]])
+        labels = finest[others]
+        if (labels >= 0).any():
+            sums = np.bincount(labels[labels >= 0], weights=np.round(ties[labels >= 0], 9))
+            finest[node] = int(np.argmax(sums))
+    home = {int(label): node for node, label in reversed(list(enumerate(former[0].tolist()))) if label >= 0}
+    for level, labels in enumerate(former):
+        placed = labels.copy()
+        joined = np.flatnonzero(new & (finest >= 0))
+        placed[joined] = finest[joined] if level == 0 else [labels[home[one]] for one in finest[joined].tolist()]
+        levels.append(_warm(placed))
+    if quality_of(levels[0], source, target, weight) < (1 - MOST_LOST) * quality:
+        return None
+    return levels
+
+
+def quality_of(
+    labels: Labels, source: NDArray[np.int32], target: NDArray[np.int32], weight: NDArray[np.float64]
+) -> float:
+    """Modularity at the resolution of the finest level: sum of w_in / m - FINEST · (d / 2m)^2 over groups."""
+    total = float(weight.sum())
+    if not total:
+        return 0.0
+    degree = np.bincount(source, weights=weight, minlength=len(labels))
+    degree = degree + np.bincount(target, weights=weight, minlength=len(labels))
+    inside = float(weight[labels[source] == labels[target]].sum())
+    sums = np.bincount(labels, weights=degree)
+    return round(inside / total - FINEST * float(((sums / (2 * total)) ** 2).sum()), 9)
 
 
 def _leiden(
@@ -245,14 +301,3 @@ def _fresh(level: int, smallest: int, used: set[int]) -> int:
     while (key := key_of("community", str(level), str(smallest), str(salt))) in used:
         salt += 1
     return key
-
-
-def modularity_of(labels: Labels, source: Any, target: Any, weight: Any) -> float:
-    """Newman's modularity of a partition, for measurements."""
-    total = float(weight.sum())
-    degree = np.bincount(source, weights=weight, minlength=len(labels)) + np.bincount(
-        target, weights=weight, minlength=len(labels)
-    )
-    inside = float(weight[labels[source] == labels[target]].sum())
-    sums = np.bincount(labels, weights=degree)
-    return inside / total - float(((sums / (2 * total)) ** 2).sum())
