@@ -71,7 +71,7 @@ _COMMON_EVERYWHERE = _set(
 
 #: Titles in front of a person's name; they are not part of it.
 HONORIFICS = _set(
-    """mr mrs ms miss dr prof professor sir lord lady captain capt general gen colonel col sergeant sgt lieutenant lt major president
+    """mr mrs ms miss dr prof professor sir lord lady captain capt gen colonel col sergeant sgt lieutenant lt president
     senator sen governor gov mayor minister judge justice king queen prince princess pope saint rev reverend coach chairman ceo
     sr sra srta dom dona ministro ministra min des desembargador desembargadora juiz juíza relator relatora rel deputado deputada
     senador senadora presidente governador governadora prefeito prefeita doutor doutora dra professora advogado advogada

@@ -215,6 +215,13 @@ def singular(word: str) -> str:
     return word
 
 
+#: Titles that are words of other names, too: "SIG Docs" is not its chairman.
+_OFFICES = frozenset(
+    """president minister judge justice coach chairman mayor governor ministro ministra relator relatora presidente juiz juíza general
+    procurador procuradora президент министр председатель директор генерал глава режиссёр режиссер депутат saint don min rel""".split()
+)
+
+
 @lru_cache(maxsize=1 << 17)
 def normalised(name: str, *, plural: bool = False) -> str:
     """What names that are written differently have in common. Short names in capitals keep them: "US" is not "us".
@@ -223,7 +230,7 @@ def normalised(name: str, *, plural: bool = False) -> str:
     """
     text = unicodedata.normalize("NFKC", name).strip()
     words: list[str] = _WORDS.findall(text.replace("'s", "").replace("’s", ""))
-    while len(words) > 1 and words[0].lower() in HONORIFICS:
+    while len(words) > 1 and words[0].lower() in HONORIFICS - _OFFICES:
         words = words[1:]
     if len(words) == 1 and len(words[0]) <= 5 and words[0].isupper():
         return words[0]
@@ -267,6 +274,7 @@ def _merge_surnames(groups: _Groups, forms: Sequence[Form]) -> None:
             form.type == "person"
             and 2 <= len(words) <= 4
             and shaped
+            and len(set(words)) > 1
             and groups.type_of(groups.root(form.key)) == "person"
         ):
             full[words[-1].casefold()].add(groups.root(form.key))
