@@ -80,6 +80,12 @@ HONORIFICS = _set(
     доктор профессор академик режиссер режиссёр писатель певец певица актер актёр актриса глава"""
 )
 
+#: Those that make one name of two ("Captain Ahab"); offices are words of other names, too ("председатель SIG Docs").
+PERSONAL_TITLES = HONORIFICS - _set(
+    """president minister judge justice coach chairman mayor governor ministro ministra relator relatora presidente juiz juíza general
+    procurador procuradora президент министр председатель директор генерал глава режиссёр режиссер депутат saint don min rel"""
+)
+
 #: A word in a name that says it is an organisation.
 ORGANISATION = _set(
     """university institute institution department ministry inc corp corporation ltd llc plc gmbh co company foundation association

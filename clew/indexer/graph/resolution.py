@@ -20,7 +20,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.indexer.graph.lexicon import HONORIFICS
+from clew.indexer.graph.lexicon import PERSONAL_TITLES
 
 HOMONYM_DOCUMENTS = 2  # a type counts as a reading of its own from so many documents on,
 HOMONYM_SHARE = 0.25  # and from such a share of the name's typed documents
@@ -215,13 +215,6 @@ def singular(word: str) -> str:
     return word
 
 
-#: Titles that are words of other names, too: "SIG Docs" is not its chairman.
-_OFFICES = frozenset(
-    """president minister judge justice coach chairman mayor governor ministro ministra relator relatora presidente juiz juíza general
-    procurador procuradora президент министр председатель директор генерал глава режиссёр режиссер депутат saint don min rel""".split()
-)
-
-
 @lru_cache(maxsize=1 << 17)
 def normalised(name: str, *, plural: bool = False) -> str:
     """What names that are written differently have in common. Short names in capitals keep them: "US" is not "us".
@@ -230,7 +223,7 @@ def normalised(name: str, *, plural: bool = False) -> str:
     """
     text = unicodedata.normalize("NFKC", name).strip()
     words: list[str] = _WORDS.findall(text.replace("'s", "").replace("’s", ""))
-    while len(words) > 1 and words[0].lower() in HONORIFICS - _OFFICES:
+    while len(words) > 1 and words[0].lower() in PERSONAL_TITLES:
         words = words[1:]
     if len(words) == 1 and len(words[0]) <= 5 and words[0].isupper():
         return words[0]
