@@ -51,7 +51,7 @@ class ExpansionWeights:
     #: Whether a seed that another seed links to rises as a support would. Its lift is not handed on.
     #: HotpotQA-train500, nDCG@10: .897 when seeds keep their score, .926 when they are lifted.
     lift_seeds: bool = True
-    radius: int = 0  # passages on either side of a link's end, in its document, that are reached with it
+    radius: int = 1  # passages on either side of a link's end, in its document, that are reached with it
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -39,56 +39,48 @@ _OUTER = ".,;:!?\"'«»“”„‘’()[]{}<>…¿¡"
 _FILE_WORDS = frozenset(
     word
     for words in (
-        "file files folder folders directory directories filename pdf spreadsheet slides",  # English
-        "arquivo arquivos ficheiro ficheiros pasta pastas diretório diretórios planilha",  # Portuguese
-        "файл файла файле файлы файлах папка папке папки каталог каталоге таблица",  # Russian
-        "archivo archivos fichero carpeta carpetas directorio",  # Spanish
+        "file files folder folders directory directories filename filenames spreadsheet spreadsheets slides attachment",
+        "pdf docx xlsx pptx odt epub",
+        # Portuguese
+        "arquivo arquivos ficheiro ficheiros pasta pastas diretório diretórios planilha planilhas anexo anexos slides",
+        # Russian, in its cases
+        (
+            "файл файла файлу файлом файле файлы файлов файлам файлами файлах папка папки папке папку папкой папок папках "
+            "каталог каталога каталоге каталоги каталогов каталогах таблица презентация вложение"
+        ),
+        # Spanish
+        "archivo archivos fichero ficheros carpeta carpetas directorio directorios planilla planillas adjunto adjuntos",
     )
     for word in words.split()
 )
 _QUESTION_WORDS = frozenset(
-    [
-        "how",
-        "what",
-        "why",
-        "when",
-        "where",
-        "who",
-        "which",
-        "whose",
-        "can",
-        "does",
-        "do",
-        "is",
-        "are",
-        "should",
-        "como",
-        "qual",
-        "quais",
-        "que",
-        "quem",
-        "quando",
-        "onde",
-        "por",
-        "как",
-        "что",
-        "почему",
-        "когда",
-        "где",
-        "кто",
-        "какой",
-        "какая",
-        "какие",
-        "сколько",
-        "зачем",
-        "cómo",
-        "qué",
-        "cuál",
-        "cuáles",
-        "quién",
-        "cuándo",
-        "dónde",
-    ]
+    word
+    for words in (
+        "how what why when where who whom which whose can could does do did is are was were should would will has have",
+        # Portuguese and Spanish, with accents and without
+        "como qual quais que quem quando onde por porque quanto quanta quantos quantas existe existem há",
+        (
+            "cómo qué cuál cuáles cual cuales quién quiénes quien quienes cuándo cuando dónde donde cuánto cuánta cuántos cuántas "
+            "cuanto cuanta cuantos cuantas existen hay"
+        ),
+        # Russian
+        (
+            "как что чем чего чему почему когда где куда откуда кто кого кому кем какой какая какое какие каких каким какими "
+            "какую каком каков какова каковы сколько зачем чей чья чьё чьи насколько который которая которое которые "
+            "можно ли есть"
+        ),
+    )
+    for word in words.split()
+)
+# Before a question word: "in which year", "em que ano", "в каком году", "¿a qué hora".
+_PREPOSITIONS = frozenset(
+    word
+    for words in (
+        "in on at by to from for of with",
+        "em no na de do da a para com en con",
+        "в во на о об с со у к из по до за",
+    )
+    for word in words.split()
 )
 
 
@@ -98,7 +90,7 @@ class Intent:
 
     factors: Mapping[str, float] = field(default_factory=dict)  # path → what its weight is multiplied with
     reasons: tuple[str, ...] = ()
-    question: bool = False  # asked in a sentence, rather than a row of key words
+    question: bool = False  # asked in a sentence, rather than a row of key words; weighted as it is
 
     def report(self) -> dict[str, Any]:
         """For `SearchResult.intent`."""
@@ -128,8 +120,22 @@ def judge(text: str) -> Intent:
     plain = [word for word in (_bare(word).lower() for word in rest) if word]
     if not file:
         apply(next((word for word in plain if word in _FILE_WORDS), None), "a word for files", FILE_WORD)
-    asked = len(plain) > 2 and (text.rstrip().endswith(("?", "？")) or plain[0] in _QUESTION_WORDS)
-    return Intent(factors=dict(sorted(factors.items())), reasons=tuple(reasons), question=asked)
+    asked = _asked(text, plain)
+    if asked:
+        reasons.append(f"natural language: {asked}")
+    return Intent(factors=dict(sorted(factors.items())), reasons=tuple(reasons), question=bool(asked))
+
+
+def _asked(text: str, words: list[str]) -> str | None:
+    """What tells a question in a sentence; None for a row of key words."""
+    if len(words) < 3:
+        return None
+    if text.rstrip().endswith(("?", "？")):
+        return "a question mark"
+    first = words[1] if words[0] in _PREPOSITIONS else words[0]
+    if words[0] in _QUESTION_WORDS or first in _QUESTION_WORDS:
+        return f"begins with {words[0] if words[0] in _QUESTION_WORDS else f'{words[0]} {first}'}"
+    return None
 
 
 def _bare(word: str) -> str:

@@ -31,7 +31,7 @@ from clew.query.intent import judge
 )
 def test_plain_language_changes_nothing(text: str) -> None:
     assert judge(text).factors == {}
-    assert judge(text).reasons == ()
+    assert all(reason.startswith("natural language") for reason in judge(text).reasons)
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,52 @@ def test_what_stands_out_is_weighted_and_said(text: str, path: str, reason: str)
     assert intent.report()["factors"] == dict(intent.factors)
 
 
+#: Per language: words for files, a phrase in its quotation marks, an identifier among its words, questions, key words.
+LANGUAGES = {
+    "English": (
+        ("which folder holds the contracts", "the spreadsheet with prices"), "what does “signing key” mean",
+        "max_connections default value", ("how do I rotate a key", "in which year did it begin"), "rotate signing key",
+    ),
+    "Portuguese": (
+        ("em que pasta estão os contratos", "a planilha de preços"), "o que significa «chave de assinatura»",
+        "valor padrão de max_connections", ("como se troca a chave", "em que ano foi fundada"), "trocar chave assinatura",
+    ),
+    "Russian": (
+        ("в какой папке лежат договоры", "открой файлы с ценами"), "что значит «ключ подписи»",
+        "значение max_connections по умолчанию", ("как часто менять ключи", "в каком году основана компания"),
+        "замена ключа подписи",
+    ),
+    "Spanish": (
+        ("en qué carpeta están los contratos", "los archivos de precios"), "qué significa «clave de firma»",
+        "valor de max_connections", ("cómo se cambia la clave", "en qué año se fundó"), "cambiar clave firma",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_kind_is_told_in_every_language_and_says_why(language: str) -> None:
+    files, phrase, identifier, questions, words = LANGUAGES[language]
+    for text in files:
+        assert judge(text).factors["attributes"] > 1
+        assert any(reason.startswith("a word for files: ") for reason in judge(text).reasons)
+    assert judge(phrase).factors == {"bm25": 1.2}
+    assert any(reason.startswith("a quoted phrase: ") for reason in judge(phrase).reasons)
+    assert judge(identifier).factors["bm25"] > 1 > judge(identifier).factors["dense"]
+    assert "an identifier: max_connections" in judge(identifier).reasons
+    for text in questions:
+        intent = judge(text)
+        assert intent.question
+        assert intent.factors == {}
+        assert intent.reasons[0].startswith("natural language: begins with ")
+    assert not judge(words).question
+    assert judge(words) == judge(words.upper())
+    assert judge(words).reasons == ()
+
+
 def test_questions_are_told_from_key_words() -> None:
     assert judge("how do I rotate a key").question
     assert judge("Как часто менять ключи").question
+    assert judge("the key is rotated how often?").reasons == ("natural language: a question mark",)
     assert not judge("rotate key").question
 
 
