@@ -98,8 +98,9 @@ _NEGATION = {
 _HEDGES = {
     "disputed": r"\bdisput(?:ed|es)\b|\bcontested\b|\bcontroversial\b|\bcritics (?:say|argue)\b|\bdenies\b|\bcontestad[oa]s?\b|\bcontrovers[oa]s?\b|\bnega que\b|\bdiscutid[oa]s?\b|\boспариваетс?я\b|\bоспарива(?:ет|ют|ется)\b|\bспорн(?:о|ый|ая|ое)\b|\bdisputad[oa]s?\b",
     "unverified": r"\bunconfirmed\b|\bunverified\b|\bnot (?:been )?(?:verified|confirmed)\b|\brumou?r(?:s|ed)?\b|\ballegedly\b|\breportedly\b|\bnão (?:foi )?(?:confirmad|verificad)[oa]s?\b|\bsegundo rumores\b|\balegadamente\b|\bsupostamente\b|\bпо слухам\b|\bне подтвержд[её]н|\bякобы\b|\bsin confirmar\b|\bpresuntamente\b",
-    "suspected": r"\b(?:may|might|could|possibly|perhaps|probably|likely|suspected|suspect|appears? to|seems? to|is expected to|is believed to)\b|\b(?:talvez|possivelmente|provavelmente|aparentemente|suspeita-se|parece(?:m)?|poderia(?:m)?|deve ter|acredita-se)\b|\b(?:возможно|вероятно|предположительно|по-видимому|кажется|может быть|скорее всего)\b|\b(?:quizás|tal vez|posiblemente|probablemente|parece)\b",
+    "suspected": r"\b(?:possibly|perhaps|probably|is likely|suspected|suspects?|appears? to|seems? to|is expected to|is believed to|are believed to)\b|\b(?:talvez|possivelmente|provavelmente|aparentemente|suspeita-se|parece(?:m)?|poderia(?:m)?|acredita-se)\b|\b(?:возможно|вероятно|предположительно|по-видимому|кажется|скорее всего)\b|\b(?:quizás|tal vez|posiblemente|probablemente|parece)\b",
 }  # fmt: skip
+_MODAL = re.compile(r"\b(?:may|might|could)\b", re.IGNORECASE)
 _STATUS = tuple((status, re.compile(pattern, re.IGNORECASE)) for status, pattern in _HEDGES.items())
 #: No subject begins with these, or has them inside.
 _NO_SUBJECT = frozenset(
@@ -560,8 +561,11 @@ def statement(text: str, start: int, end: int, language: str) -> Statement | Non
     predicate = " ".join(negation.sub(" ", verb.group()).replace("does ", "").replace("do ", "").split())
     if verb.lastgroup == "capability" and language == "en" and not _agrees(subject, verb.group()):
         return None
-    sentence = text[start:end]
-    status = next((name for name, pattern in _STATUS if pattern.search(sentence)), "confirmed")
+    # What hedges another clause says nothing of this one; "may" and "could" hedge the verb that they stand before.
+    clause = text[start : verb.end() + (cut.start() if cut else len(rest))]
+    status = next((name for name, pattern in _STATUS if pattern.search(clause)), "confirmed")
+    if status == "confirmed" and _MODAL.search(verb.group()):
+        status = "suspected"
     negated = negation.search(verb.group()) is not None or negation.match(rest.lstrip()) is not None
     return Statement(
         start=start, end=end, subject=subject, subject_start=start + offset, abbreviation=abbreviation,
@@ -573,6 +577,8 @@ def statement(text: str, start: int, end: int, language: str) -> Statement | Non
 def _agrees(subject: str, verb: str) -> bool:
     """Whether an English verb fits its subject: "access control" is no statement that access controls something."""
     words = verb.split()
+    if verb == "control":  # "Kubernetes control plane"
+        return False
     return len(words) > 1 or verb.endswith("s") or subject.endswith("s") or " and " in subject
 
 
