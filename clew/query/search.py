@@ -37,6 +37,7 @@ from clew.query.candidates import Candidates, Mask, Ordinals, Scores
 from clew.query.coverage import Coverage
 from clew.query.dense import DensePath
 from clew.query.expansion import Expansion, ExpansionWeights, Passages, Question, Step, expand
+from clew.query.explanation import explained
 from clew.query.fusion import Fused, PathResult, fuse, union
 from clew.query.inspection import degraded, location_of, url_of
 from clew.query.intent import judge
@@ -587,7 +588,7 @@ class Searcher:
         if not len(ordinals):
             return []
         trails = Trails(self._pinned, expansion, ordinals)
-        explained = self._explained(asked, answered, ordinals, scores) if request.explain else None
+        explanations = self._explained(asked, answered, expansion, ordinals, scores) if request.explain else None
         template = self._pinned.snapshot.site.url_template
         hits = []
         for rank, (ordinal, score) in enumerate(zip(ordinals.tolist(), scores.tolist(), strict=True)):
@@ -609,23 +610,31 @@ class Searcher:
                     text=row["text"],
                     sources=answered.sources(ordinal),
                     trail=trails.of(ordinal),
-                    explain=explained[rank] if explained else None,
+                    explain=explanations[rank] if explanations else None,
                 )
             )
         return hits
 
     def _explained(
-        self, asked: _Asked, answered: _Answered, ordinals: Ordinals, scores: Scores
+        self, asked: _Asked, answered: _Answered, expansion: Expansion | None, ordinals: Ordinals, scores: Scores
     ) -> list[dict[str, Any]]:
-        """How scores came about: fused + title_phrase + coverage + links + sentence = score."""
-        fused = self._relevance(asked, answered, ordinals)
+        """How scores came about; see `clew.query.explanation`."""
         bonuses = self._bonuses(asked, answered, ordinals)
         if answered.sentences:
             added = [answered.sentences[one][1] if one in answered.sentences else 0.0 for one in ordinals.tolist()]
             bonuses["sentence"] = np.array(added)
-        links = scores - fused - sum(bonuses.values())
-        parts = {"fused": fused, **bonuses, "links": links, "score": scores}
-        return [{name: round(float(part[at]), 9) for name, part in parts.items()} for at in range(len(ordinals))]
+        keys = self._pinned.universe.keys
+        return explained(
+            ordinals,
+            scores,
+            fused=answered.fused,
+            relevance=self._relevance(asked, answered, ordinals),
+            raw={name: self._paths[name].scores(asked, ordinals) for name in answered.lists},
+            bonuses=bonuses,
+            weights={"title_phrase": TITLE_PHRASE_BONUS, "coverage": COVERAGE_BONUS},
+            expansion=expansion,
+            chunk_key=lambda ordinal: int(keys[ordinal]),
+        )
 
     def _relevance(self, asked: _Asked, answered: _Answered, ordinals: Ordinals) -> Scores:
         """The fused scores that any chunks have, or would have had as candidates."""
