@@ -319,7 +319,7 @@ def _status(inside: Answering, name: str, access: Access, index: Index) -> Colle
     operation_id="reindex",
     summary="Bring up to date",
     tags=["collections"],
-    responses=responses(404, 409, 413, 422, *ALWAYS),
+    responses=responses(400, 404, 409, 413, 422, *ALWAYS),
 )
 async def reindex(
     name: Name,
