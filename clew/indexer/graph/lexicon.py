@@ -11,7 +11,8 @@ from functools import cache
 from importlib.resources import files
 
 
-def _set(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """Words of a text, parted by white space."""
     return frozenset(text.split())
 
 
@@ -25,16 +26,16 @@ class Lexicon:
 
 
 _JOINS = {
-    "en": _set("of the for and de la von van der del di du da"),
-    "pt": _set("de da do das dos e d'"),
-    "es": _set("de del la las los y"),
-    "ru": _set("и по"),
+    "en": word_set("of the for and de la von van der del di du da"),
+    "pt": word_set("de da do das dos e d'"),
+    "es": word_set("de del la las los y"),
+    "ru": word_set("и по"),
 }
 _ARTICLES = {
-    "en": _set("the a an this these its their our your my his her"),
-    "pt": _set("o a os as um uma uns umas no na nos nas do da dos das ao à pelo pela este esta esse essa cada"),
-    "es": _set("el la los las un una unos unas lo al del este esta cada"),
-    "ru": _set("этот эта это эти каждый каждая"),
+    "en": word_set("the a an this these its their our your my his her"),
+    "pt": word_set("o a os as um uma uns umas no na nos nas do da dos das ao à pelo pela este esta esse essa cada"),
+    "es": word_set("el la los las un una unos unas lo al del este esta cada"),
+    "ru": word_set("этот эта это эти каждый каждая"),
 }
 LANGUAGES = tuple(_JOINS)
 
@@ -52,7 +53,7 @@ def lexicon(language: str | None) -> Lexicon:
     )
 
 
-_COMMON_EVERYWHERE = _set(
+_COMMON_EVERYWHERE = word_set(
     """it they we he she you this that these those there here what who whom whose which why how when where is are was were be been
     do does did have has had not and or but if so as at by from in into of off on out over to up with us me him her them my your our
     their its no nor any all both each every some such than then too very can will would could should may might must shall
@@ -70,7 +71,7 @@ _COMMON_EVERYWHERE = _set(
 )
 
 #: Titles in front of a person's name; they are not part of it.
-HONORIFICS = _set(
+HONORIFICS = word_set(
     """mr mrs ms miss dr prof professor sir lord lady captain capt gen colonel col sergeant sgt lieutenant lt president
     senator sen governor gov mayor minister judge justice king queen prince princess pope saint rev reverend coach chairman ceo
     sr sra srta dom dona ministro ministra min des desembargador desembargadora juiz juíza relator relatora rel deputado deputada
@@ -81,13 +82,13 @@ HONORIFICS = _set(
 )
 
 #: Those that make one name of two ("Captain Ahab"); offices are words of other names, too ("председатель SIG Docs").
-PERSONAL_TITLES = HONORIFICS - _set(
+PERSONAL_TITLES = HONORIFICS - word_set(
     """president minister judge justice coach chairman mayor governor ministro ministra relator relatora presidente juiz juíza general
     procurador procuradora президент министр председатель директор генерал глава режиссёр режиссер депутат saint don min rel"""
 )
 
 #: A word in a name that says it is an organisation.
-ORGANISATION = _set(
+ORGANISATION = word_set(
     """university institute institution department ministry inc corp corporation ltd llc plc gmbh co company foundation association
     committee commission council agency bank group union party club society team school college church court police bureau
     federation league press news times magazine records band orchestra museum hospital centre center army navy force airlines
@@ -102,7 +103,7 @@ ORGANISATION = _set(
 )
 
 #: A word in a name that says it is a place.
-PLACE = _set(
+PLACE = word_set(
     """city river mountain mount lake street st road rd avenue ave county island islands park airport bay beach hills hill valley bridge
     square station coast province state town village district desert ocean sea peninsula north south east west
     rua avenida av cidade estado município municipio comarca rio praia fazenda bairro distrito praça serra vila região rodovia
@@ -111,12 +112,12 @@ PLACE = _set(
 )
 
 #: A word in a name that says it is a norm.
-LAW = _set(
+LAW = word_set(
     "lei decreto constituição código resolução portaria act bill regulation directive treaty ley закон кодекс конституция указ"
 )
 
 #: Places that everybody knows, so that one word is enough.
-GAZETTEER = _set(
+GAZETTEER = word_set(
     """america usa us uk eu england britain scotland ireland wales france germany italy spain portugal russia china japan india brazil
     canada mexico australia israel iran iraq syria turkey egypt africa europe asia ukraine poland greece sweden norway finland
     denmark netherlands belgium switzerland austria korea vietnam thailand pakistan afghanistan argentina chile peru colombia cuba
@@ -130,7 +131,7 @@ GAZETTEER = _set(
     польша польши италия италии испания индия белоруссия беларусь казахстан чечня ленинград сибирь урал крым лондон париж берлин"""
 )
 
-FIRST_NAMES = _set(
+FIRST_NAMES = word_set(
     """james john robert michael william david richard joseph thomas charles christopher daniel matthew anthony mark donald steven paul
     andrew joshua kenneth kevin brian george edward ronald timothy jason jeffrey ryan jacob gary nicholas eric jonathan stephen
     larry justin scott brandon benjamin samuel gregory frank alexander raymond patrick jack dennis jerry tyler aaron jose adam
