@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 Wait = Annotated[str, typer.Option("--wait", metavar="TIME", help="How long to wait for another writer: 60s, 5m.")]
 
 
+def counted(number: int, what: str) -> str:
+    """`1 snapshot`, `2,000 snapshots`."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("compact", epilog="Example: clew compact ./handbook")(compact)
@@ -83,12 +88,14 @@ def gc(
 ) -> None:
     """Remove snapshots that were superseded long ago and are not pinned, what only they named, and orphans."""
     from clew.indexer.garbage import Retention, sweep
+    from clew.indexer.pins import pins
     from clew_client.upkeep import SweepReport
 
     rules = Retention(
         superseded=seconds(retention, "--retention"), older_than=seconds(older_than, "--older-than"), dry_run=dry_run
     )
-    with _upkeep(_place(root, place, storage_option), wait) as upkeep:
+    opened = _place(root, place, storage_option)
+    with _upkeep(opened, wait) as upkeep:
         done = sweep(upkeep, rules)
     report = SweepReport(
         dry_run=dry_run,
@@ -107,11 +114,18 @@ def gc(
         print_json(report)
         return
     print_text(
-        f"{'would remove' if dry_run else 'removed'} {len(report.snapshots):,} snapshots, "
-        f"{sum(report.versions.values()):,} table versions, {report.segments:,} segments, {report.edges:,} edge files, "
-        f"{len(report.generations):,} generations, {report.orphans:,} orphans"
+        f"{'would remove' if dry_run else 'removed'} {counted(len(report.snapshots), 'snapshot')}, "
+        f"{counted(sum(report.versions.values()), 'table version')}, {counted(report.segments, 'segment')}, "
+        f"{counted(report.edges, 'edge file')}, {counted(len(report.generations), 'generation')}, "
+        f"{counted(report.orphans, 'orphan')}"
     )
-    print_text(f"{report.objects:,} objects, {size_text(report.bytes)}; {len(report.kept):,} snapshots are kept")
+    pinned = {pin.number for pin in pins(opened.store)} & set(report.kept)
+    young = len(report.kept) - len(pinned | {max(report.kept, default=0)})
+    print_text(f"{counted(report.objects, 'object')}, {size_text(report.bytes)}")
+    print_text(
+        f"{counted(len(report.kept), 'snapshot')} kept: the newest, {len(pinned):,} pinned, {young:,} superseded less than "
+        f"{retention} ago (--retention)"
+    )
 
 
 def snapshots(
@@ -149,13 +163,15 @@ def _list(place: Place, as_json: bool) -> None:
         return
     for row in rows:
         held = f"  pinned: {', '.join(row.pins)}" if row.pins else ""
-        print_text(f"{row.number:>8}  {row.published}  {row.files:>9,} files  {row.chunks:>10,} passages{held}")
+        coming = f"  {', '.join(row.pending)} still to come" if row.pending else ""
+        published = f"{row.published[:10]} {row.published[11:19]}Z"
+        print_text(f"{row.number:>8}  {published}  {row.files:>9,} files  {row.chunks:>10,} passages{held}{coming}")
 
 
 def diff(
     root: Root,
-    old: Annotated[int, typer.Argument(metavar="A", help="A snapshot's number.")],
-    new: Annotated[int, typer.Argument(metavar="B", help="Another's.")],
+    old: Annotated[str, typer.Argument(metavar="A", help="A snapshot: its number, a pin's name, or a moment.")],
+    new: Annotated[str, typer.Argument(metavar="B", help="Another; the newest, if left out.")] = "",
     place: IndexPlace = None,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
@@ -165,7 +181,8 @@ def diff(
     from clew.query.pinned import PinnedIndex
 
     opened = _place(root, place, storage_option)
-    rows = Comparison(PinnedIndex.open(opened, old), PinnedIndex.open(opened, new)).rows()
+    former, latter = (_number(opened, text) for text in (old, new))
+    rows = Comparison(PinnedIndex.open(opened, former), PinnedIndex.open(opened, latter)).rows()
     if as_json:
         print_json_lines(rows)
         return
@@ -179,6 +196,26 @@ def diff(
         elif row.what == "link":
             line += f"  {row.href} -> {row.target or row.state}"
         print_text(line)
+
+
+def _number(place: Place, text: str) -> int:
+    """The number of a snapshot that somebody names: by it, by a pin, or by the moment in which it was in force."""
+    from clew.errors import OptionError
+    from clew.indexer.pins import pins
+
+    if not text:
+        return place.snapshots.require().number
+    if text.isdecimal():
+        return int(text)
+    named = next((pin.number for pin in pins(place.store) if pin.name == text), None)
+    if named is not None:
+        return named
+    if not text[:1].isdecimal():
+        raise OptionError(
+            f"{text!r} is no snapshot: give a number, the name of a pin (`clew snapshots ROOT` shows both), or a moment "
+            "such as 2026-11-30T12:00."
+        )
+    return place.snapshots.at(text).number
 
 
 def purge(
@@ -220,11 +257,12 @@ def purge(
         print_json(report)
     else:
         print_text(
-            f"{path}: {report.passages:,} passages and {report.links:,} links are gone; snapshot {report.snapshot} goes on"
+            f"{path}: {counted(report.passages, 'passage')} and {counted(report.links, 'link')} gone; snapshot "
+            f"{report.snapshot} goes on"
         )
         print_text(
-            f"removed {len(report.snapshots):,} snapshots that held it ({len(report.pins)} pins), {report.objects:,} objects, "
-            f"{size_text(report.bytes)}"
+            f"removed {counted(len(report.snapshots), 'snapshot')} that could hold it ({counted(len(report.pins), 'pin')}), "
+            f"{counted(report.objects, 'object')}, {size_text(report.bytes)}"
         )
     if there:
         say(f"{path} is still at {root}: the next run indexes it again unless it is removed or excluded.")
@@ -254,6 +292,7 @@ def _snapshots(place: Place) -> Iterator[SnapshotRow]:
             chunks=statistics.chunks,
             links=sum(statistics.links.values()),
             pins=tuple(held.get(number, ())),
+            pending=tuple(name for name, waits in snapshot.pending.model_dump().items() if waits),
         )
 
 

@@ -70,6 +70,7 @@ class SnapshotRow(_Report):
     chunks: int
     links: int
     pins: tuple[str, ...]
+    pending: tuple[str, ...] = ()  # what a later snapshot brings to these files: links, vectors, weights
 
 
 class PinRow(_Report):
