@@ -13,7 +13,7 @@ SEARCHES = (
     ("how do I rotate a signing key", None),
     ("how much may be spent without a signature on chartering a vessel for a lost buoy", None),
     ("quantos dias de férias por ano", None),
-    ("payment terms", "type:pdf,docx"),
+    ("mooring and battery of the Gannet", "type:pdf,docx"),
 )
 
 

@@ -109,11 +109,13 @@ def test_floor_by_judged_questions_refuses_at_most_a_twentieth_of_them() -> None
 
 def test_floor_without_questions_moves_only_as_far_as_it_may() -> None:
     sure, foreign = [0.9] * 100, [0.3] * 48
-    assert floor_by_itself([0.5] * 100, foreign, default=0.2) == 0.2
-    assert 0.01 < floor_by_itself(sure, [0.01] * 48, default=0.2) < 0.0101  # nothing foreign comes any higher
-    odds = 0.9 / 0.1 * np.exp(-MARGIN)
-    assert floor_by_itself(sure, [0.95] * 48, default=0.2) == pytest.approx(odds / (1 + odds))
-    assert floor_by_itself(sure, [*foreign, 0.99], default=0.2) == pytest.approx(0.3)  # one that is answered after all
+    assert floor_by_itself([0.5] * 100, foreign, default=0.2) == pytest.approx(0.2)
+    raised = 0.9 / 0.1 * np.exp(-MARGIN)  # odds
+    assert floor_by_itself(sure, [0.95] * 48, default=0.2) == pytest.approx(raised / (1 + raised))
+    lowered = np.sqrt(0.25 * (0.01 / 0.99))  # half of the way from the default's odds
+    assert floor_by_itself([0.5] * 100, [0.01] * 48, default=0.2) == pytest.approx(lowered / (1 + lowered))
+    assert floor_by_itself([0.5] * 100, [0.01] * 48 + [0.99], default=0.2) < 0.06  # one is answered after all
+    assert 0 < floor_by_itself([1.0], [0.0], default=0.2) < 1
 
 
 def test_floor_of_other_coefficients_is_not_taken() -> None:
