@@ -25,7 +25,7 @@ from clew.indexer.edges import write_edges
 from clew.indexer.intake import FACTS, LEXICAL_COLUMNS, READ_LINKS, UNCHANGED, FileGroup, FileTask, Rows
 from clew.indexer.lexical.segment import build_segments
 from clew.indexer.schemas import DOCUMENTS, EDGES, FILES, LINKS
-from clew.indexer.snapshots import EdgeRef, SegmentRef, Snapshot
+from clew.indexer.snapshots import EdgeRef, SegmentRef, Snapshot, segment_id
 from clew.indexer.tables import TableChange, tally_of
 from clew.indexer.writer import Writer
 
@@ -277,9 +277,10 @@ class Batch:
                 idents=identifiers,
                 languages=analysis,
             ):
-                name = f"generations/{self._writer.generation.id}/lexical/{segment.id}"
+                identity = segment_id(segment.id, self._writer.epoch)
+                name = f"generations/{self._writer.generation.id}/lexical/{identity}"
                 self._writer.place.store.put_file(name, segment.path)
-                refs.append(SegmentRef(id=segment.id, documents=segment.statistics.documents, bytes=segment.bytes))
+                refs.append(SegmentRef(id=identity, documents=segment.statistics.documents, bytes=segment.bytes))
         return refs
 
     def commit(self) -> Snapshot:

@@ -29,7 +29,7 @@ from clew.indexer.batch import statistics
 from clew.indexer.edges import fold_deltas
 from clew.indexer.linkpass import renew_edges
 from clew.indexer.schemas import KEY_BITS
-from clew.indexer.snapshots import EdgeRef, SegmentRef
+from clew.indexer.snapshots import EdgeRef, SegmentRef, segment_id
 from clew.indexer.tables import ROWS_PER_FILE, Table, TableChange
 from clew.indexer.writer import Writer
 
@@ -247,8 +247,9 @@ class _Compaction:
                         builder.add(**block)
                         block = next(blocks, None)
                     built = builder.finish()
-                writer.place.store.put_file(f"generations/{writer.generation.id}/lexical/{built.id}", built.path)
-                refs.append(SegmentRef(id=built.id, documents=built.statistics.documents, bytes=built.bytes))
+                identity = segment_id(built.id, writer.epoch)
+                writer.place.store.put_file(f"generations/{writer.generation.id}/lexical/{identity}", built.path)
+                refs.append(SegmentRef(id=identity, documents=built.statistics.documents, bytes=built.bytes))
         return refs
 
     # --- tables --------------------------------------------------------------------------------

@@ -49,6 +49,11 @@ class Writer:
         for table in self.tables.values():
             table.kept = fragments
 
+    @property
+    def epoch(self) -> int:
+        """The epoch in which this writer writes."""
+        return self._lease.epoch
+
     @classmethod
     def resume(cls, place: Place, lease: WriterLease, snapshot: Snapshot, *, verified: str | None = None) -> Writer:
         """Go on from the newest snapshot. Whatever was committed behind it is undone before anything else.

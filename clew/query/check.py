@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from clew.errors import ClewError
 from clew.indexer.edges import edges_of, read_edges
 from clew.indexer.schemas import KEY_BITS
+from clew.indexer.snapshots import content_of
 from clew.query.inspection import document_text
 from clew.query.pinned import PinnedIndex
 from clew_client.types import CheckReport, Finding
@@ -198,7 +199,7 @@ class Check:
         pinned = self._pinned
         for segment in pinned.snapshot.segments:
             data = pinned.place.store.get(f"generations/{pinned.generation.id}/lexical/{segment.id}")
-            if segment_identity(data) != segment.id:
+            if segment_identity(data) != content_of(segment.id):
                 yield f"lexical segment {segment.id} is altered", None
         self.checked["segments"] = len(pinned.snapshot.segments)
 

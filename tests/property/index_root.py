@@ -97,7 +97,7 @@ class ChangingRoot:
         return chance.choice(there) if there else None
 
     def _move(self, source: Path, target: Path) -> None:
-        if source.is_file() and not alike(source.name, target.name):
+        if source.is_file() and not self._may_take(source, target.name):
             return
         if source.exists() and not target.exists() and not target.is_relative_to(source):
             try:
@@ -105,6 +105,14 @@ class ChangingRoot:
             except (FileExistsError, NotADirectoryError):
                 return
             source.rename(target)
+
+    def _may_take(self, path: Path, name: str) -> bool:
+        """Whether a file may take a name: a page is no record file. Of a broken file an older version is kept, which a
+        fresh build would take for what the new name says."""
+        suffix = Path(name).suffix
+        if path.read_bytes() == BROKEN:
+            return path.suffix == suffix
+        return (path.suffix == ".jsonl") == (suffix == ".jsonl")
 
     def _write_page(self, chance: random.Random) -> None:
         self.put(chance.choice(PAGES), page(chance.getrandbits(16)), older=chance.random() < 0.3)
@@ -140,7 +148,9 @@ class ChangingRoot:
     def _swap(self, chance: random.Random) -> None:
         """Two files change places; where their sizes and times are equal, only their inodes tell."""
         first, second = self._some(chance), self._some(chance)
-        if first is None or second is None or first == second or not alike(first, second):
+        if first is None or second is None or first == second:
+            return
+        if not self._may_take(self.folder / first, second) or not self._may_take(self.folder / second, first):
             return
         if chance.random() < 0.5:
             status = (self.folder / first).stat()
@@ -178,8 +188,3 @@ _CHANGES = (
     ChangingRoot._rename_folder, ChangingRoot._delete_folder, ChangingRoot._swap, ChangingRoot._copy, ChangingRoot._damage,
     ChangingRoot._empty, ChangingRoot._touch, ChangingRoot._rename_heading,
 )  # fmt: skip
-
-
-def alike(one: str, other: str) -> bool:
-    """Whether a file may take the other's name: a page is no record file, and the version before would be kept."""
-    return one.endswith(".jsonl") == other.endswith(".jsonl")

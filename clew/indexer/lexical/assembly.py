@@ -45,6 +45,7 @@ from clew.indexer.lexical.segment import (
     lexical_schema,
     register_tokenizers,
 )
+from clew.indexer.snapshots import content_of
 
 _PARTIAL = ".partial-"
 
@@ -88,14 +89,14 @@ def open_lexical(parts: Sequence[Path], cache_dir: Path) -> LexicalIndex:
 def unpack(source: bytes | Path, cache_dir: Path, *, segment_id: str) -> Path:
     """Unpack a segment into the cache, or find it there. `source` is its file or its bytes.
 
-    The bytes must hash to `segment_id`. A segment found in the cache is trusted when every file is there with its size.
+    The bytes must hash to what `segment_id` begins with. A segment found in the cache is trusted when every file is there with its size.
     Raises DamagedIndexError, FormatVersionError.
     """
     home = cache_dir / "segments"
     place = home / segment_id
     if is_unpacked(cache_dir, segment_id):
         return place
-    if segment_identity(source) != segment_id:
+    if segment_identity(source) != content_of(segment_id):
         raise DamagedIndexError(
             f"unpacking the lexical segment {segment_id}: its content is not what was written; "
             "run `clew check`, then `clew index --full`"

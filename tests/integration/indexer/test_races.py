@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import multiprocessing
 import os
 import signal
@@ -16,12 +17,15 @@ from clew.connectors.objects import ObjectStore
 from clew.errors import AmbiguousWriteError, ClewError, FencedWriterError, OptionError, StorageError
 from clew.indexer import epochs, faults
 from clew.indexer.epochs import WriterLease, epoch_name
+from clew.indexer.garbage import Retention, sweep
 from clew.indexer.place import Place
 from clew.indexer.run import RunOptions, run_index
 from clew.indexer.snapshots import SnapshotLog
+from clew.indexer.upkeep import Upkeep, upkeep_of
 from clew.indexer.writer import Writer
 from clew.query.check import Check
 from clew.query.pinned import PinnedIndex
+from tests.integration.indexer.killed import dies_at
 from tests.servers import S3Server, wait_until
 
 SETTINGS: dict[str, Any] = {"embedder": "hashing:16", "workers": 0}
@@ -149,6 +153,131 @@ def test_writer_paused_past_its_epoch_publishes_nothing_and_leaks_no_row(
     run_index(str(root), RunOptions(**SETTINGS))
     index = assert_clean(str(root))
     assert index.tables["files"].rows == index.tables["chunks"].rows == 4
+
+
+def test_paused_writer_that_publishes_after_its_segments_were_swept_is_voided(tmp_path: Path) -> None:
+    """The next owner's fence took its number, and the sweep what it had written: it can only learn that it is over."""
+    root = tmp_path / "docs"
+    root.mkdir()
+    (root / "a.md").write_text("# A\n\nThe ebb.\n")
+    run_index(str(root), RunOptions(**SETTINGS))
+    (root / "b.md").write_text("# B\n\nThe flood.\n")
+    place = Place.open(str(root / ".clew"))
+    segments = {stored.name for stored in place.store.list("generations/") if "/lexical/" in stored.name}
+    given = {"CLEW_PATIENCE": "0.5", "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"]}
+    with paused(str(root), "publish.before-put", given) as (pid, outcome):
+        written = {stored.name for stored in place.store.list("generations/") if "/lexical/" in stored.name} - segments
+        assert written
+        with taken_over(place) as upkeep:
+            sweep(upkeep, Retention(superseded=0, older_than=0))
+        newest = place.snapshots.require()
+        assert not any(place.store.exists(name) for name in written)
+        os.kill(pid, signal.SIGCONT)
+        assert outcome.get()[0] == "fenced"
+    assert place.snapshots.require() == newest
+    run_index(str(root), RunOptions(**SETTINGS))
+    assert assert_clean(str(root)).tables["files"].rows == 2
+
+
+def test_paused_writer_whose_next_number_was_collected_is_voided_though_its_put_succeeds(tmp_path: Path) -> None:
+    """Its number is free again, as it was published by another one and swept since. Nothing of it can be read afterwards."""
+    root = tmp_path / "docs"
+    root.mkdir()
+    (root / "a.md").write_text("# A\n\nThe ebb.\n")
+    began = run_index(str(root), RunOptions(**SETTINGS)).snapshot.number
+    (root / "b.md").write_text("# B\n\nThe flood.\n")
+    place = Place.open(str(root / ".clew"))
+    given = {"CLEW_PATIENCE": "0.5", "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"]}
+    with paused(str(root), "publish.before-put", given) as (pid, outcome):
+        with taken_over(place):
+            pass
+        (root / "c.md").write_text("# C\n\nSlack water.\n")
+        run_index(str(root), RunOptions(**SETTINGS))
+        with upkeep_of(place, wait=0.0) as upkeep:
+            sweep(upkeep, Retention(superseded=0, older_than=0))
+        newest = place.snapshots.require()
+        assert place.snapshots.numbers() == [newest.number]
+        assert newest.number > began + 1
+        os.kill(pid, signal.SIGCONT)
+        assert outcome.get()[0] == "fenced"
+    assert place.snapshots.numbers() == [newest.number]
+    assert place.snapshots.require() == newest
+    assert assert_clean(str(root)).tables["files"].rows == 3
+
+
+def test_sweep_that_was_paused_takes_nothing_that_its_successor_wrote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It saw the segment of a killed run, slept, and the next writer wrote the very same content: it was deleted in use."""
+    root = tmp_path / "docs"
+    root.mkdir()
+    (root / "a.md").write_text("# A\n\nThe ebb.\n")
+    run_index(str(root), RunOptions(**SETTINGS))
+    (root / "b.md").write_text("# B\n\nThe flood.\n")
+    assert dies_at("commit.after-segments", str(root), **SETTINGS)
+    place = Place.open(str(root / ".clew"))
+    delete = place.store.delete
+    passed: list[str] = []
+
+    def sleep_first(names: Any) -> None:
+        names = list(names)
+        if not passed and any("/lexical/" in name for name in names):
+            passed.extend(names)
+            bury(place)
+            run_index(str(root), RunOptions(**SETTINGS))
+        delete(names)
+
+    monkeypatch.setattr(place.store, "delete", sleep_first)
+    with contextlib.suppress(FencedWriterError), upkeep_of(place, wait=5.0) as upkeep:
+        sweep(upkeep, Retention(superseded=0, older_than=0))
+    assert passed
+    assert assert_clean(str(root)).tables["files"].rows == 2
+
+
+def test_writer_replaced_behind_its_publication_moves_no_tag_back_and_says_why_it_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Plain Lance readers went back to rows of before; or it said that the index was damaged, as its version was swept."""
+    root = tmp_path / "docs"
+    root.mkdir()
+    (root / "a.md").write_text("# A\n\nThe ebb.\n")
+    place = Place.open(str(root / ".clew"))
+    for sweeps in (False, True):
+        (root / "b.md").write_text(f"# B\n\nThe flood {sweeps}.\n")
+        seen: list[str] = []
+
+        def reach(point: str, sweeps: bool = sweeps, seen: list[str] = seen) -> None:
+            if point == "publish.after-put" and not seen:
+                seen.append(point)
+                bury(place)
+                (root / "c.md").write_text(f"# C\n\nSlack water {sweeps}.\n")
+                run_index(str(root), RunOptions(**SETTINGS))
+                if sweeps:
+                    with upkeep_of(place, wait=0.0) as upkeep:
+                        sweep(upkeep, Retention(superseded=0, older_than=0))
+
+        monkeypatch.setattr(faults, "reach", reach)
+        with pytest.raises(FencedWriterError, match="took it over"):
+            run_index(str(root), RunOptions(**SETTINGS))
+        monkeypatch.undo()
+        index = assert_clean(str(root))
+        for table in index.tables.values():
+            assert table.dataset.tags.list()["clew"]["version"] == table.version
+
+
+def bury(place: Place) -> None:
+    """Let the owner of the newest epoch look like a process that does not run any more."""
+    newest = max(name for stored in place.store.list("epochs/") if (name := stored.name.rsplit("/", 1)[-1]).isdigit())
+    path = Path(place.address) / "epochs" / newest
+    path.write_text(json.dumps({**json.loads(path.read_text()), "started": "0"}))
+
+
+@contextlib.contextmanager
+def taken_over(place: Place) -> Iterator[Upkeep]:
+    """The place of a writer that is paused."""
+    bury(place)
+    with upkeep_of(place, wait=5.0) as upkeep:
+        yield upkeep
 
 
 # --- the lease, step by step ----------------------------------------------------------------------

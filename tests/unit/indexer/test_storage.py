@@ -68,9 +68,24 @@ def test_a_late_writer_is_voided_by_any_higher_number(store: ObjectStore) -> Non
     store.delete([object_name(2)])
     with pytest.raises(FencedWriterError, match="later one"):
         log.publish(late)
-    latest = log.latest()
-    assert latest is not None
-    assert latest.number == 3
+    assert log.numbers() == [1, 3]  # nobody can ask for it by its number or by a time
+
+
+def test_a_snapshot_that_was_in_time_stays_though_its_writer_was_replaced(store: ObjectStore) -> None:
+    """Its writer slept between its put and its look at what is newest; the next one went on from it."""
+    log = SnapshotLog(store)
+    log.publish(snapshot(1))
+    in_time = snapshot(2)
+    put = store.put_if_absent
+
+    def put_and_sleep(name: str, data: bytes) -> None:
+        put(name, data)
+        SnapshotLog(ObjectStore.open(store.place)).publish(in_time.successor(2))
+
+    store.put_if_absent = put_and_sleep  # type: ignore[method-assign]
+    with pytest.raises(FencedWriterError, match="later one"):
+        log.publish(in_time)
+    assert log.numbers() == [1, 2, 3]
 
 
 class _LosesAnswers:
