@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from pydantic import ValidationError
 
-from clew.errors import ObjectMissingError, OptionError
+from clew.errors import OptionError, StorageError
 from clew.indexer.place import Place
 from clew.indexer.sentences import line_spans, sentence_spans
 from clew.indexer.snapshots import generation_name
@@ -51,7 +51,7 @@ def calibration_of(pinned: PinnedIndex) -> Calibration | None:
     try:
         data = pinned.place.store.get(FOLDER + pinned.generation.id)
         return Calibration.model_validate_json(data)
-    except (ObjectMissingError, ValidationError):
+    except (StorageError, ValidationError):  # a store that may not be listed says "forbidden" of what is not there
         return None
 
 
