@@ -136,5 +136,6 @@ def index(root: str, *, config: str | None = None, progress: Any = None, **optio
         chosen = {**configured.selection(), **(selection or {})}
         options["selection"] = SelectionSettings(**chosen) if chosen else None
     options["settings"] = {**configured.settings(), **options.get("settings", {})}
+    options.setdefault("graph", bool(configured.graph))
     options["embedder"] = options.get("embedder") or configured.embedder
     return report_of(run_index(root, RunOptions(**options), progress))
