@@ -35,6 +35,10 @@ install: $(READY)  ## .venv with everything for development; the command is .ven
 demo: $(READY)  ## index the example collection and search it
 	@$(BIN)/clew demo
 
+.PHONY: demo-cluster
+demo-cluster: $(READY) $(VENV)/.ray  ## a Ray cluster, an S3 server, the service: a change arrives in a search by itself
+	@$(BIN)/python -m benchmarks.cluster_demo
+
 ##@ Tests
 
 .PHONY: test
@@ -48,6 +52,10 @@ test-slow: $(READY)  ## what takes longer: buckets under upkeep and crashes, sto
 .PHONY: test-hostile
 test-hostile: $(READY)  ## broken, huge, cyclic and bombed input alone
 	@$(PYTEST) -n $(WORKERS) -m hostile
+
+.PHONY: test-cluster
+test-cluster: $(READY) $(VENV)/.ray  ## a Ray cluster of several raylets that loses workers, nodes, its coordinator (twenty minutes)
+	@$(PYTEST) tests/integration/cluster tests/integration/service --timeout 1800
 
 .PHONY: test-lowest
 test-lowest: $(READY)  ## the default tests on the lowest versions that pyproject.toml allows
@@ -92,6 +100,10 @@ bench: $(READY)  ## indexing speed and memory on real collections, and one file 
 bench-quality: $(READY)  ## judged public collections: each path alone, fused, with links followed
 	@$(BIN)/python -m benchmarks.quality
 
+.PHONY: soak
+soak: $(READY)  ## twenty minutes of questions while files change: failures, mixed snapshots, latency, memory (SOAK="--seconds 120" for less)
+	@$(BIN)/python -m benchmarks.soak $(SOAK)
+
 ##@ Packages
 
 .PHONY: wheel
@@ -112,6 +124,12 @@ lock: $(READY)  ## write requirements.lock anew from the ranges in pyproject.tom
 clean:  ## remove what the recipes made
 	@rm -rf $(VENV) $(VENV)-lowest $(VENV)-newest dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@echo "clean"
+
+# Ray is large, and only the recipes of clusters need it: the range is that of the extra.
+$(VENV)/.ray: $(READY) pyproject.toml
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-input \
+		"$$($(BIN)/python -c "import tomllib; print(tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['cluster'][0])")"
+	@touch $@
 
 # --- the environment --------------------------------------------------------------------------
 
