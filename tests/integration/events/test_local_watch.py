@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +15,10 @@ from clew.connectors.events.mailbox import Mailbox
 from clew.connectors.objects import ObjectStore
 from clew.daemon.schedule import Schedule
 from clew.errors import MassDeleteError, StorageError
+from clew.indexer import faults
 from clew.indexer.epochs import WriterLease
+from clew.indexer.place import Place
+from clew.indexer.run import RunOptions, run_index
 from tests.integration.events.watching import source_of, texts, watching
 
 pytestmark = pytest.mark.timeout(200)
@@ -114,6 +118,7 @@ class Scripted:
     def __init__(self) -> None:
         self.tally = EventTally()
         self.waiting: list[Delivery] = []
+        self.taken = 0
         self.acknowledged: list[str] = []
         self.returned: list[str] = []
         self.closed = False
@@ -123,6 +128,7 @@ class Scripted:
         if self.before:
             raise self.before.pop()
         found, self.waiting = self.waiting, []
+        self.taken += len(found)
         if not found:
             threading.Event().wait(min(wait, 0.02))
         return found
@@ -169,6 +175,35 @@ def test_failed_look_acknowledges_nothing_and_is_made_again(root: Path, monkeypa
         watched.until(lambda: source.acknowledged == ["1"])
         assert failures == []
         assert len(texts(str(root), checked=True)) == 3  # checked from outside: no passage is doubled
+
+
+def test_look_whose_writer_was_replaced_acknowledges_nothing_and_is_made_again(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was paused past its epoch: the other writer had the events' files, or had not; only a look of its own can tell."""
+    source = Scripted()
+    place = Place.open(str(root / ".clew"))
+    replaced: list[str] = []
+
+    def reach(point: str) -> None:
+        if point == "publish.before-put" and source.taken and not replaced:
+            assert source.acknowledged == []
+            replaced.append(point)
+            newest = max(path for path in (root / ".clew/epochs").iterdir() if path.name.isdigit())
+            newest.write_text(json.dumps({**json.loads(newest.read_text()), "started": "0"}))
+            (root / "b.md").write_text("# B\n\nThe other writer's.\n")
+            run_index(str(root), RunOptions(embedder="none", workers=0))
+            replaced.append(place.snapshots.require().id)
+
+    with watching(root, source) as watched:
+        monkeypatch.setattr(faults, "reach", reach)
+        (root / "a.md").write_text("# A\n\nText of a.\n")
+        source.waiting = [Delivery(hints=(Hint(path="a.md"),), handle="1")]
+        watched.until(lambda: source.acknowledged == ["1"])
+        assert len(replaced) == 2
+        assert any("another writer" in message for message in watched.told.messages)
+        assert {"a.md", "b.md"} <= texts(str(root), checked=True).keys()
+    assert replaced[1] in {place.snapshots.read(number).id for number in place.snapshots.numbers()}
 
 
 def test_path_that_storage_refuses_to_speak_of_does_not_block_for_ever(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections.abc import Callable
+from typing import Any
 
 from clew.indexer import faults
 from clew.indexer.compaction import compact
@@ -32,15 +33,15 @@ def remove(upkeep: Upkeep) -> None:
     purge(upkeep, "secret.md")
 
 
-def _work(address: str, work: Callable[[Upkeep], None], point: str) -> None:
+def _work(address: str, options: dict[str, Any], work: Callable[[Upkeep], None], point: str) -> None:
     faults.arm(point)
-    with upkeep_of(Place.open(address)) as upkeep:
+    with upkeep_of(Place.open(address, options)) as upkeep:
         work(upkeep)
 
 
-def dies_at(point: str, address: str, work: Callable[[Upkeep], None]) -> bool:
+def dies_at(point: str, address: str, work: Callable[[Upkeep], None], options: dict[str, Any] | None = None) -> bool:
     """True when the work was killed at the point, False when it never came by and ended well."""
-    process = _CONTEXT.Process(target=_work, args=(address, work, point))
+    process = _CONTEXT.Process(target=_work, args=(address, options or {}, work, point))
     process.start()
     process.join(120)
     status = process.exitcode

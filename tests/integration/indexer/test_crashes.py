@@ -202,17 +202,43 @@ def test_recovery_itself_killed_at(point: str, local: Collection, built: dict[st
 FEW = ("commit.after-chunks", "publish.after-put", "links.after-commit")
 
 
+@pytest.fixture
+def bucket(s3_server: S3Server) -> Collection:
+    """An empty bucket, of each server in turn."""
+    name = s3_server.bucket()
+    return Collection(
+        root=f"s3://{name}/docs", options=s3_server.storage_options, client=s3_server.client(), bucket=name
+    )
+
+
 @pytest.mark.parametrize(
     "point", [point if point in FEW else pytest.param(point, marks=pytest.mark.slow) for point in AFTERWARDS]
 )
-def test_incremental_run_in_a_bucket_killed_at(point: str, s3_server: S3Server, built: dict[str, Any]) -> None:
-    bucket = s3_server.bucket()
-    collection = Collection(
-        root=f"s3://{bucket}/docs", options=s3_server.storage_options, client=s3_server.client(), bucket=bucket
-    )
-    collection.put(FIRST)
-    collection.index()
-    collection.put(SECOND, minus=FIRST)
-    assert collection.dies_at(point)
-    collection.index()
-    assert content(collection) == built["second"]
+def test_incremental_run_in_a_bucket_killed_at(point: str, bucket: Collection, built: dict[str, Any]) -> None:
+    bucket.put(FIRST)
+    bucket.index()
+    bucket.put(SECOND, minus=FIRST)
+    assert bucket.dies_at(point)
+    bucket.index()
+    assert content(bucket) == built["second"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", AT_FIRST)
+def test_first_build_in_a_bucket_killed_at(point: str, bucket: Collection, built: dict[str, Any]) -> None:
+    bucket.put(FIRST)
+    assert bucket.dies_at(point)
+    bucket.index()
+    assert content(bucket) == built["first"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", RECOVERING)
+def test_recovery_in_a_bucket_killed_at(point: str, bucket: Collection, built: dict[str, Any]) -> None:
+    bucket.put(FIRST)
+    bucket.index()
+    bucket.put(SECOND, minus=FIRST)
+    assert bucket.dies_at("commit.after-links")
+    assert bucket.dies_at(point)
+    bucket.index()
+    assert content(bucket) == built["second"]

@@ -58,6 +58,12 @@ def _write_and_index(server: S3Server, bucket: str, number: int, files: int, gat
     run_index(f"s3://{bucket}/docs", options)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("writers", [2, 8])
+def test_writers_at_once_lose_and_double_nothing_on_a_second_server(writers: int, seaweed_s3: S3Server) -> None:
+    test_writers_at_once_lose_and_double_nothing(writers, seaweed_s3)
+
+
 @pytest.mark.parametrize("writers", [2, pytest.param(8, marks=pytest.mark.slow)])
 def test_writers_at_once_lose_and_double_nothing(writers: int, moto_s3: S3Server) -> None:
     """Each puts files and indexes them while the others do; they wait for each other."""

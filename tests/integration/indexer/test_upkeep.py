@@ -416,6 +416,32 @@ def test_a_pinned_reader_answers_alike_while_commits_compaction_and_a_sweep_pass
         assert answers(late) == before
 
 
+@pytest.mark.slow
+def test_a_pinned_reader_answers_alike_while_fifty_commits_compaction_and_a_sweep_pass(local: Collection) -> None:
+    """With a pin and no retention at all: what only the pinned snapshot names stays, and everything else goes."""
+    fill(local)
+    reader, number = local.open(), local.place.snapshots.require().number
+    pin(local.place.store, number)
+    before = answers(reader)
+    began = local.place.snapshots.require().number
+    for turn in range(50):
+        local.write(f"p{turn % 12}.md", text(turn % 12, version=turn + 1))
+        local.build()
+        if turn == 25:
+            local.compact()
+            local.sweep()
+        if turn % 5 == 0:
+            assert answers(reader) == before
+    assert local.place.snapshots.require().number >= began + 50
+    local.compact()
+    local.sweep()
+    assert local.place.snapshots.numbers() == [number, local.place.snapshots.require().number]
+    assert answers(reader) == before
+    with local.open(number) as late:
+        assert answers(late) == before
+    local.assert_clean()
+
+
 def test_a_reader_whose_snapshot_was_swept_is_told_so_and_goes_on_when_it_refreshes(docs: Collection) -> None:
     fill(docs)
     reader = docs.open()
@@ -430,6 +456,24 @@ def test_a_reader_whose_snapshot_was_swept_is_told_so_and_goes_on_when_it_refres
 # --- killed ---------------------------------------------------------------------------------------
 
 WORK: dict[str, Callable[[Upkeep], None]] = {"compact": merge, "gc": collect}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_upkeep_of_a_bucket_leaves_a_sound_index(s3_server: S3Server, point: str) -> None:
+    name = s3_server.bucket()
+    bucket = Collection(f"s3://{name}/docs", s3_server.storage_options, s3_server.client(), name)
+    fill(bucket)
+    churn(bucket, 1)
+    before = answers(bucket.open())
+    assert dies_at(point, bucket.place.address, WORK[point.partition(".")[0]], bucket.options)
+    bucket.assert_clean()
+    assert {row[:2] for row in answers(bucket.open())} == {row[:2] for row in before}
+    bucket.write("after.md", text(5))
+    bucket.build()
+    bucket.compact()
+    bucket.sweep()
+    bucket.assert_clean()
 
 
 @pytest.mark.parametrize("point", POINTS)
