@@ -6,6 +6,7 @@ tells a queue of its changes, and the service watches the queue.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
@@ -18,7 +19,12 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE = 300.0  # seconds for each step
-KEY = {"AWS_ACCESS_KEY_ID": "demo", "AWS_SECRET_ACCESS_KEY": "demo-secret", "AWS_REGION": "us-east-1"}
+KEY = {
+    "AWS_ACCESS_KEY_ID": "demo",
+    "AWS_SECRET_ACCESS_KEY": "demo-secret",
+    "AWS_REGION": "us-east-1",
+    "AWS_DEFAULT_REGION": "us-east-1",
+}
 
 
 def until(what: str, holds: Callable[[], Any]) -> Any:
@@ -66,6 +72,7 @@ def main() -> None:
     from moto.server import ThreadedMotoServer
     from ray.cluster_utils import Cluster
 
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # a line a request
     storage = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     storage.start()
     host, port = storage.get_host_and_port()
@@ -73,11 +80,12 @@ def main() -> None:
     client = bucket_with_queue(endpoint)
     say(f"an S3 server at {endpoint}, with the example collection in s3://documents/handbook")
     head = {"num_cpus": 0, "object_store_memory": 150 << 20, "include_dashboard": False}
-    cluster: Any = Cluster(initialize_head=True, head_node_args=head)
+    cluster: Any = None
     process = None
     try:
-        cluster.add_node(num_cpus=1, object_store_memory=150 << 20)
-        cluster.add_node(num_cpus=1, object_store_memory=150 << 20)
+        cluster = Cluster(initialize_head=True, head_node_args=head)
+        for _ in range(2):
+            cluster.add_node(num_cpus=1, object_store_memory=150 << 20)
         say(f"a Ray cluster at {cluster.address}: a head and two nodes of one core")
         with tempfile.TemporaryDirectory(prefix="clew-demo-") as work:
             config, log = Path(work) / "clew.yaml", Path(work) / "log"
@@ -124,7 +132,8 @@ def main() -> None:
     finally:
         if process is not None and process.poll() is None:
             process.kill()
-        cluster.shutdown()
+        if cluster is not None:
+            cluster.shutdown()
         storage.stop()
 
 
