@@ -80,6 +80,20 @@ class KeptVectors:
         return True
 
 
+class KeptVectorsAndStates(KeptVectors):
+    """An embedder that remembers, of a model that also compares texts token by token; that part is computed each time."""
+
+    def token_states(self, texts: Sequence[str]) -> Any:
+        """As the model gives them: a gigabyte for a thousand questions is too much to keep."""
+        inner: Any = self._inner
+        return inner.token_states(texts)
+
+
+def remembering(inner: Embedder, folder: Path) -> KeptVectors:
+    """The embedder with its memory in `folder`; it can do what the model can, for the search asks for that."""
+    return (KeptVectorsAndStates if hasattr(inner, "token_states") else KeptVectors)(inner, folder)
+
+
 def _digest(role: str, text: str) -> bytes:
     return blake2b(f"{role}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
@@ -89,14 +103,14 @@ def kept_vectors(folder: Path) -> Iterator[None]:
     """While this lasts, every embedder that is opened by name remembers in `folder`."""
     openers = dict(registry._OPENERS)
 
-    def remembering(kind: str) -> Any:
+    def opener(kind: str) -> Any:
         def open_it(argument: str, **options: Any) -> Embedder | None:
             opened = openers[kind](argument, **options)
-            return opened if opened is None or kind == "given" else KeptVectors(opened, folder)
+            return opened if opened is None or kind == "given" else remembering(opened, folder)
 
         return open_it
 
-    registry._OPENERS.update({kind: remembering(kind) for kind in openers})
+    registry._OPENERS.update({kind: opener(kind) for kind in openers})
     try:
         yield
     finally:
