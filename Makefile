@@ -53,6 +53,10 @@ test-slow: $(READY)  ## what takes longer: buckets under upkeep and crashes, sto
 test-hostile: $(READY)  ## broken, huge, cyclic and bombed input alone
 	@$(PYTEST) -n $(WORKERS) -m hostile
 
+.PHONY: test-graph
+test-graph: $(READY)  ## the graph: rules, arrays, the tables of an index, the commands
+	@$(PYTEST) -n $(WORKERS) -m "slow or not slow" tests/unit/graph tests/integration/graph tests/acceptance/test_graph_commands.py
+
 .PHONY: test-cluster
 test-cluster: $(READY) $(VENV)/.ray  ## a Ray cluster of several raylets that loses workers, nodes, its coordinator (twenty minutes)
 	@$(PYTEST) tests/integration/cluster tests/integration/service --timeout 1800
@@ -95,6 +99,12 @@ bench-quick: $(READY)  ## a minute: start, indexing, search and quality on the e
 .PHONY: bench
 bench: $(READY)  ## indexing speed and memory on real collections, and one file of a gigabyte
 	@$(BIN)/python -m benchmarks.indexing
+
+.PHONY: bench-graph
+bench-graph: $(READY)  ## the graph: names against annotated collections, build and update, a million nodes
+	@$(BIN)/python -m benchmarks.entities
+	@$(BIN)/python -m benchmarks.graph
+	@$(BIN)/python -m benchmarks.graph --million
 
 .PHONY: bench-quality
 bench-quality: $(READY)  ## judged public collections: each path alone, fused, with links followed

@@ -67,6 +67,8 @@ def _sentence(rows: list[tuple[str, str]]) -> Passage:
 def read_factrueval(folder: Path, part: str) -> Iterator[Passage]:
     """Texts of the dev or test set."""
     for path in sorted(folder.glob(f"{part}set_*.txt")):
+        if not path.with_suffix(".spans").exists():  # a list of the texts
+            continue
         text = path.read_text("utf-8")
         places = {}
         for line in path.with_suffix(".spans").read_text("utf-8").splitlines():

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,14 +162,20 @@ def _leiden(
     initial: Labels | None = None if start is None else _warm(start)
     for level in range(levels):
         groups = int(membership.max()) + 1
-        a, b, w = _contracted(membership[source], membership[target], weight, groups)
+        a: NDArray[Any]
+        b: NDArray[Any]
+        if level:
+            a, b, w = _contracted(membership[source], membership[target], weight, groups)
+        else:
+            a, b, w = source, target, weight
         graph = igraph.Graph(n=groups, edges=np.column_stack((a, b)), directed=False)
+        del a, b  # ten million edges: 160 MB that Leiden does not look at
         with _LOCK:
             igraph.set_random_number_generator(random.Random(SEED))
             try:
                 part = graph.community_leiden(
-                    objective_function="modularity", weights=w.tolist(), resolution=FINEST / COARSER**level,
-                    n_iterations=ITERATIONS, initial_membership=None if initial is None else initial.tolist(),
+                    objective_function="modularity", weights=w, resolution=FINEST / COARSER**level,
+                    n_iterations=ITERATIONS, initial_membership=initial,
                 )  # fmt: skip
             finally:
                 igraph.set_random_number_generator(random)
