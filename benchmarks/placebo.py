@@ -254,7 +254,7 @@ def main() -> None:
         print(f"  kept in link-rich pages: {kept}", flush=True)
         results("placebo").write_text(json.dumps(done, indent=1) + "\n", "utf-8")
     if chosen.publish:
-        publish("placebo", table(done), picture(done))
+        publish("placebo", table(done), picture(done), "What each kind of link adds to the search without links")
     shares = ", ".join(f"{name} {_text(found['kept']['ndcg@10'])}" for name, found in done.items())
     print(f"placebo: of the gain of nDCG@10, link-rich pages keep: {shares}")
 

@@ -7,14 +7,15 @@ from pathlib import Path
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
 
 
-def publish(name: str, table: str, picture: str) -> None:
+def publish(name: str, table: str, picture: str, caption: str) -> None:
     """Put a table between the marks of `name`, and its picture into `docs/images/NAME.svg`."""
     begin, end = f"<!-- {name}: written by `python -m benchmarks.{name} --publish` -->", f"<!-- /{name} -->"
     text = PAGE.read_text("utf-8")
     if text.count(begin) != 1 or text.count(end) != 1:
         raise SystemExit(f"{PAGE} lacks the marks {begin} and {end} between which the table goes.")
     before, rest = text.split(begin)
-    PAGE.write_text(f"{before}{begin}\n\n{table}\n\n{end}{rest.split(end)[1]}", "utf-8")
+    shown = f"![{caption}](images/{name}.svg)"
+    PAGE.write_text(f"{before}{begin}\n\n{table}\n\n{shown}\n\n{end}{rest.split(end)[1]}", "utf-8")
     images = PAGE.parent / "images"
     images.mkdir(exist_ok=True)
     (images / f"{name}.svg").write_text(picture, "utf-8")

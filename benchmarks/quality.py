@@ -188,7 +188,9 @@ def main() -> None:
             text = json.dumps(list(known.values()), indent=1, ensure_ascii=False) + "\n"
             results("quality").write_text(text, "utf-8")
     if chosen.publish:
-        publish("quality", "\n".join([HEAD, *(row(one) for one in known.values())]), picture(list(known.values())))
+        shown = list(known.values())
+        caption = "nDCG@10 of the best path, the fusion and the search with links, by collection"
+        publish("quality", "\n".join([HEAD, *(row(one) for one in shown)]), picture(shown), caption)
         if stale := [SETS[name].title for (name, _), one in known.items() if one["code"] != code()]:
             print(f"published, but measured by other code than this: {', '.join(stale)}")
     seconds = sum(sum(figures["cpu_seconds"].values()) for figures in done.values())
