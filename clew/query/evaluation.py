@@ -297,7 +297,7 @@ def _answered(
         query=query,
         documents=documents,
         measures={name: measure(ranked, judged.relevant[query]) for name, ranked in documents.items()},
-        hits=() if shown is None else shown.hits,
+        hits=() if shown is None else shown.hits or shown.nearest,  # what an abstention holds back counts
         took_ms=None if shown is None else shown.took_ms,
     )
 

@@ -128,7 +128,7 @@ def test_what_is_measured_is_what_a_search_returns(
     """Rankings are taken without making hits; they must be those of the hits."""
     with clew.open(str(root)) as index:
         for one in found.answered[:4]:
-            hits = index.search(found.judged.queries[one.query], k=60, **options).hits
+            hits = index.search(found.judged.queries[one.query], k=60, abstain="off", **options).hits
             ids = list(dict.fromkeys(hit.path if hit.record is None else hit.record for hit in hits))
             expected = list(one.documents[setting])
             assert ids[:DOCUMENTS] == expected[: len(ids)]
