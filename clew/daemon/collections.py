@@ -35,6 +35,8 @@ RETRY_SECONDS = 2.0
 WARM_PARTS = 4
 #: How many superseded snapshots stay open for cursors and `snapshot=` requests.
 OTHERS_OPEN = 2
+#: Seconds after which one of them that nobody asked for is closed: each may hold as much memory as the served one.
+OTHERS_SECONDS = 60.0
 
 
 class UpkeepState(Protocol):
@@ -86,6 +88,7 @@ class _Pin:
         self.index = index
         self.holders = 0
         self.retired = False
+        self.used = time.monotonic()
 
 
 class Collection:
@@ -209,6 +212,7 @@ class Collection:
     def _keep(self, pin: _Pin) -> None:
         """Hold a superseded snapshot a while: cursors go on with it."""
         with self._lock:
+            pin.used = time.monotonic()
             self._others[pin.index.snapshot] = pin
             self._others.move_to_end(pin.index.snapshot)
             gone = [self._others.popitem(last=False)[1] for _ in range(len(self._others) - OTHERS_OPEN)]
@@ -216,13 +220,18 @@ class Collection:
             self._retire(one)
 
     def _drop_swept(self) -> None:
-        """A snapshot that was swept (a purge does so at once) must not be answered from memory."""
+        """A snapshot that was swept (a purge does so at once) must not be answered from memory; nor need one stay open
+        that nobody asks for."""
         with self._lock:
             numbers = list(self._others)
         if not numbers or self._served is None:
             return
         kept = set(self._served.index.kept_snapshots())
+        now = time.monotonic()
         with self._lock:
+            kept -= {
+                number for number, pin in self._others.items() if not pin.holders and now - pin.used > OTHERS_SECONDS
+            }
             gone = [self._others.pop(number) for number in numbers if number not in kept and number in self._others]
         for one in gone:
             self._retire(one)
@@ -290,6 +299,7 @@ class Collection:
                 wanted = served if snapshot in (None, served.index.snapshot) else self._others.get(snapshot or 0)
                 if wanted is not None:
                     wanted.holders += 1
+                    wanted.used = time.monotonic()
                     return wanted
             served.holders += 1
         try:

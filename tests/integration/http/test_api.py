@@ -357,3 +357,29 @@ def test_collection_without_an_index_becomes_ready_when_there_is_one(tmp_path: P
             assert client.post("/v1/collections/later/search", json={"text": "oar"}).json()["hits"]
     finally:
         served.close()
+
+
+def test_earlier_snapshots_stay_open_no_longer_than_they_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "twice"
+    root.mkdir()
+    (root / "a.md").write_text("An oar.", "utf-8")
+    before = clew.index(str(root), embedder="none", workers=0).snapshot
+    (root / "b.md").write_text("A sail.", "utf-8")
+    clew.index(str(root), embedder="none", workers=0)
+    collection = Collection("twice", str(root))
+    collection.look()
+    try:
+        with collection.lease(snapshot=before) as earlier:
+            monkeypatch.setattr("clew.daemon.collections.OTHERS_SECONDS", 0.0)
+            monkeypatch.setattr(collection, "_next_move", 0.0)
+            collection.look()
+            assert [row.path for row in earlier.files()] == ["a.md"]
+            assert before in collection._others
+        collection.look()
+        assert before not in collection._others
+        with collection.lease(snapshot=before) as again:
+            assert [row.path for row in again.files()] == ["a.md"]
+    finally:
+        collection.close()
