@@ -116,9 +116,10 @@ def test_renamed_folder_has_as_many_documents_as_before_and_no_old_path(root: Pa
     assert_equals_fresh_build(root, tmp_path)
 
 
-def test_removed_folder_leaves_no_hit_and_no_row(root: Path) -> None:
+@pytest.mark.parametrize("count", [300, pytest.param(10_050, marks=pytest.mark.slow)])
+def test_removed_folder_leaves_no_hit_and_no_row(root: Path, count: int) -> None:
     """[S3] With its parent, more files than fit into one batch of anything."""
-    for number in range(300):
+    for number in range(count):
         write(root / f"top/deep/{number}.md", f"The tide number {number}.\n")
     write(root / "stay.md", "The tide that stays.\n")
     build(root)

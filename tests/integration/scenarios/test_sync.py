@@ -7,8 +7,14 @@ from pathlib import Path
 import pytest
 
 import clew
+from clew.errors import EmbedderServiceError
 from clew.indexer.embedders.hashing import HashingEmbedder
+from clew.indexer.garbage import Retention, segment_name, sweep
+from clew.indexer.place import Place
+from clew.indexer.run import RunOptions, run_index
+from clew.indexer.upkeep import upkeep_of
 from tests.integration.scenarios.collections import build, indexed, paths, write
+from tests.servers import S3Server
 
 
 def test_run_without_a_change_embeds_reads_and_publishes_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,3 +75,60 @@ def test_of_two_equal_files_one_deleted_leaves_the_other(root: Path) -> None:
         "a/harbour.md",
         "b/harbour.md",
     ]
+
+
+def test_embedder_that_fails_for_one_file_leaves_its_vectors_owed_until_the_next_run(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S7: the texts are searched without vectors meanwhile, and no file counts as done that is not."""
+    original = HashingEmbedder.embed_passages
+    asked: list[str] = []
+    refused: list[str] = []
+
+    def failing(self: HashingEmbedder, texts: list[str]) -> object:
+        asked.extend(texts)
+        if any(word in text for text in texts for word in refused):
+            raise EmbedderServiceError("The embedding service refused a text.")
+        return original(self, texts)
+
+    monkeypatch.setattr(HashingEmbedder, "embed_passages", failing)
+    write(root, {f"{n}.md": f"# {n}\n\nBuoy number {n}.\n" for n in range(4)})
+    build(root)
+    write(root, {"bad.md": "# Bad\n\nThe reef lies off the point.\n", "good.md": "# Good\n\nThe pilot waits.\n"})
+    for _ in range(2):  # not even the second time is it taken for done
+        refused.append("reef")
+        with pytest.raises(EmbedderServiceError, match="refused a text"):
+            build(root)
+        refused.clear()
+        index = clew.open(str(root))
+        assert index.check(deep=True).ok
+        assert paths(index.search("lies off the point", paths=["bm25"], hops=0)) == ["bad.md"]
+        assert "dense" in index.search("off the point").degraded
+        assert index._pinned.snapshot.pending.vectors
+    asked.clear()
+    build(root)
+    assert not any("Buoy" in text for text in asked)  # what had its vector is not embedded again
+    index = clew.open(str(root))
+    assert not index._pinned.snapshot.pending.vectors
+    assert index.search("off the point").degraded == {}
+    assert index.check(deep=True).ok
+
+
+@pytest.mark.slow
+def test_sweep_examines_every_page_of_a_listing(moto_s3: S3Server) -> None:
+    """S15d: with one page of a listing looked at, most of what nothing names was never found."""
+    bucket = moto_s3.bucket()
+    client = moto_s3.client()
+    client.put_object(Bucket=bucket, Key="docs/a.md", Body=b"# A\n\nThe ebb.\n")
+    options = RunOptions(embedder="none", workers=0, storage_options=moto_s3.storage_options)
+    generation = run_index(f"s3://{bucket}/docs", options).generation.id
+    orphans = {segment_name(generation, f"{number:032x}-1") for number in range(2_300)}
+    for name in sorted(orphans):
+        client.put_object(Bucket=bucket, Key=f"docs/.clew/{name}", Body=b"x")
+    place = Place.open(f"s3://{bucket}/docs/.clew", moto_s3.storage_options)
+    with upkeep_of(place) as upkeep:
+        swept = sweep(upkeep, Retention(superseded=0, older_than=0))
+    assert swept.orphans >= len(orphans)
+    assert not orphans & {stored.name for stored in place.store.list("generations/")}
+    with clew.open(f"s3://{bucket}/docs", storage_options=moto_s3.storage_options) as index:
+        assert index.check(deep=True).ok
