@@ -57,6 +57,9 @@ def search(
         ),
     ] = None,
     timeout: Annotated[float | None, typer.Option("--timeout", metavar="S", help="Seconds a path may take.")] = None,
+    rerank: Annotated[
+        str | None, typer.Option("--rerank", metavar="NAME", help="A reranker that reads the first hits again.")
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score came about.")] = False,
     place: IndexPlace = None,
     storage_option: StorageOptions = None,
@@ -78,6 +81,7 @@ def search(
         "sentences": sentences,
         "abstain": abstain,
         "timeout": timeout,
+        "rerank": rerank,
         "explain": explain or None,
         "hops": hops,
         "fanout": fanout,

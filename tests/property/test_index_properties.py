@@ -171,7 +171,12 @@ def _reference(collection: Collection, text: str, chosen: set[str], hits: tuple[
     weights = {name: source.weight for hit in hits for name, source in hit.sources.items()}
     scores: dict[Place, float] = dict.fromkeys((p for p in _all_places(collection) if p[0] in chosen), 0.0)
     for name, weight in weights.items():
-        allowed = [hit for hit in brute_force(collection, text, name) if hit.path in chosen]
+        everyone = brute_force(collection, text, name)
+        if name == "bm25":  # beside another path it counts neighbouring words, too
+            everyone = [
+                hit for hit in collection.ranking(text, ("bm25", "attributes"), "off", "none") if name in hit.sources
+            ]
+        allowed = [hit for hit in everyone if hit.path in chosen]
         best = max((hit.sources[name].raw for hit in allowed), default=0.0)
         if name == "attributes":
             best = max(

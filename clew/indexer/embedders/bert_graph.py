@@ -15,6 +15,7 @@ speed and no gain in nDCG (.6575): not taken.
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,10 +102,12 @@ class BertGraph:
         self._hidden = self._normalise(self._multiply(active, layer.down), hidden, layer.out_norm)
 
     def model(self) -> bytes:
-        """An ONNX file whose output is float32 (1, dimension): the mean over the tokens, L2-normalised."""
+        """An ONNX file whose outputs are float32 (1, dimension), the mean over the tokens, L2-normalised, and (1, tokens,
+        dimension), what the last layer makes of each token."""
         (mean,) = self._graph.node("ReduceMean", self._hidden, attributes={"axes": [1], "keepdims": 0})
         (vector,) = self._graph.node("LpNormalization", mean, attributes={"axis": -1, "p": 2})
         self._graph.outputs[vector] = (FLOAT, [1, self._dimension])
+        self._graph.outputs[self._hidden] = (FLOAT, [1, "tokens", self._dimension])
         return self._graph.model(opset=17, ir_version=8, microsoft=True)
 
     def _attend(self, parts: tuple[Linear, Linear, Linear]) -> str:
@@ -164,6 +167,18 @@ def open_session(model: bytes, *, exact: bool | None = None) -> Any:
     if sums_saturate() if exact is None else exact:
         options.add_session_config_entry("session.x64quantprecision", "1")
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def run_vector(session: Any, inputs: Mapping[str, Any]) -> Float:
+    """(dimension,) float32: the vector of one text."""
+    vector: Float = session.run([session.get_outputs()[0].name], dict(inputs))[0][0]
+    return vector
+
+
+def run_states(session: Any, inputs: Mapping[str, Any]) -> Float:
+    """(tokens, dimension) float32: what the model makes of each token of one text."""
+    states: Float = session.run([session.get_outputs()[1].name], dict(inputs))[0][0]
+    return states
 
 
 def sums_saturate() -> bool:

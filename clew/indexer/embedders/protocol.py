@@ -35,6 +35,23 @@ class Fingerprint:
         return f"{self.model}-{digest[:12]}"
 
 
+@dataclass(frozen=True, slots=True)
+class TokenStates:
+    """What a model makes of each token of one text, in its context."""
+
+    spans: tuple[tuple[int, int], ...]  # where the tokens stand in the text, in code points
+    states: Vectors  # (tokens, dimension) float32, each row L2-normalised
+
+
+@runtime_checkable
+class LateInteraction(Protocol):
+    """An embedder that can also compare texts token by token, quickly enough to do so for every question."""
+
+    def token_states(self, texts: Sequence[str]) -> list[TokenStates]:
+        """Of each text. A text's states must not depend on the texts that travel with it."""
+        ...
+
+
 @runtime_checkable
 class Embedder(Protocol):
     """Texts to vectors. A text's vector must not depend on the texts that travel with it."""

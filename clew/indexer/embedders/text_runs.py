@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 
 from clew.indexer.embedders.protocol import Vectors
+
+T = TypeVar("T")
 
 
 def usable_cores() -> int:
@@ -35,14 +38,27 @@ class TextRuns:
         def one(row: int) -> None:
             vectors[row] = self._embed(texts[row])
 
+        self._run(one, texts)
+        return vectors
+
+    def each(self, function: Callable[[str], T], texts: Sequence[str]) -> list[T]:
+        """What another function gives for each text."""
+        results: dict[int, T] = {}
+
+        def one(row: int) -> None:
+            results[row] = function(texts[row])
+
+        self._run(one, texts)
+        return [results[row] for row in range(len(texts))]
+
+    def _run(self, one: Callable[[int], None], texts: Sequence[str]) -> None:
         if self._threads == 1 or len(texts) <= 1:
             for row in range(len(texts)):
                 one(row)
-            return vectors
+            return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="clew-embed")
         # Long texts first: a long one that comes last would leave the other threads with nothing to do.
         rows = sorted(range(len(texts)), key=lambda row: (-len(texts[row]), row))
         for _ in self._pool.map(one, rows):
             pass
-        return vectors

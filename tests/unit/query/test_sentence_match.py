@@ -1,90 +1,131 @@
 """The second look at the first passages. Without these tests a passage could be raised by a sentence that it does not hold, by
-one that was cut short, or by vectors that were kept for another text."""
+states that were kept for another text, or not be raised by what led to it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from clew.indexer.embedders.hashing import HashingEmbedder
+from clew.indexer.embedders.protocol import Embedder, LateInteraction, TokenStates
 from clew.indexer.lexical.questions import analyze_question
-from clew.query.sentence_match import BONUS, KEPT, SENTENCES, Sentence, SentenceMatch, sentence_bonus
+from clew.query.candidates import Scores
+from clew.query.sentence_match import BONUS, KEPT, SENTENCES, SentenceMatch, sentence_bonus
 
-QUESTION = "who rotates the signing key"
-TERMS = analyze_question(QUESTION, {"en": 1})
-IDF = np.ones(len(TERMS.terms))
-ANSWER = "The signing key is rotated by the platform team every ninety days."
+LANGUAGES = {"en": 1}
+QUESTION = analyze_question("who rotates the signing key", LANGUAGES)
+IDF = np.full(len(QUESTION.terms), 4.0)
+ANSWER = "The platform team rotates the signing key every ninety days."
 LONG = f"Lunch is served at noon in the large hall. {ANSWER} Guests are asked to sign the visitors' book at the door."
 
 
-class Counting:
-    """An embedder that remembers what it was asked."""
+class Words:
+    """A model that gives each word a state of its own, whatever stands around it; it remembers what it read."""
 
     def __init__(self) -> None:
-        self.inner = HashingEmbedder(64)
+        self.inner = HashingEmbedder(256)
         self.texts: list[str] = []
 
-    def embed_passages(self, texts: Sequence[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    def token_states(self, texts: Sequence[str]) -> list[TokenStates]:
         self.texts += texts
-        return self.inner.embed_passages(texts)
+        return [self._states(text) for text in texts]
+
+    def _states(self, text: str) -> TokenStates:
+        words = list(re.finditer(r"\w+", text))
+        states = self.inner.embed_passages([word[0].lower() for word in words])
+        return TokenStates(spans=tuple(word.span() for word in words), states=states)
 
 
-def passage(text: str, language: str = "en") -> dict[str, str]:
-    return {"text": text, "language": language}
+def passages(*texts: str) -> list[dict[str, str]]:
+    return [{"text": text, "language": "en"} for text in texts]
 
 
-def matched(embedder: Counting, *texts: str) -> list[Sentence]:
-    vector = embedder.inner.embed_query(QUESTION)
-    return SentenceMatch(embedder)(TERMS, IDF, vector, [passage(text) for text in texts])  # type: ignore[arg-type]
+def matched(model: Words, *texts: str, trails: Sequence[Sequence[int]] = ()) -> Scores:
+    return SentenceMatch(model, LANGUAGES)(QUESTION, IDF, passages(*texts), trails)
 
 
-def test_the_sentence_that_answers_is_found_where_it_stands() -> None:
-    (best,) = matched(Counting(), LONG)
-    assert LONG[best.start : best.end] == ANSWER
-    vector = HashingEmbedder(64).embed_query(QUESTION)
-    assert best.cosine == pytest.approx(float(HashingEmbedder(64).embed_passages([ANSWER])[0] @ vector), abs=1e-6)
+def test_a_passage_matches_by_the_words_of_the_question_that_its_sentences_hold() -> None:
+    whole, half, none = matched(Words(), LONG, "The signing key is kept in the safe.", "Lunch is served at noon today.")
+    assert whole > 0.7  # all but "who"
+    assert whole > half > none
+    assert none >= 0
 
 
-def test_of_later_passages_the_one_sentence_is_embedded_that_shares_most_with_the_question() -> None:
-    embedder = Counting()
+def test_rare_words_weigh_more_than_common_ones() -> None:
+    idf = np.array([9.0 if term.word == "rotates" else 1.0 for term in QUESTION.terms])
+    match = SentenceMatch(Words(), LANGUAGES)
+    rare, common = match(QUESTION, idf, passages("The guard rotates at midnight.", "The signing key is at hand."))
+    assert rare > common
+
+
+def test_of_later_passages_the_one_sentence_is_read_that_shares_most_with_the_question() -> None:
+    model = Words()
     fillers = [f"Lunch number {number} is served at noon in the hall." for number in range(10)]
-    matched(embedder, *fillers, LONG)
+    matched(model, *fillers, LONG)
     assert SENTENCES[10] == 1
-    assert embedder.texts[10:] == [ANSWER]
+    assert model.texts == [QUESTION.text, *fillers, ANSWER]
 
 
 def test_no_more_passages_are_looked_at_than_planned() -> None:
     texts = [f"The signing key number {number} is rotated by hand." for number in range(len(SENTENCES) + 7)]
-    assert len(matched(Counting(), *texts)) == len(SENTENCES)
+    matches = matched(Words(), *texts)
+    assert (matches[: len(SENTENCES)] > 0).all()
+    assert not matches[len(SENTENCES) :].any()
 
 
-def test_a_sentence_is_embedded_once_however_often_it_is_found() -> None:
-    embedder = Counting()
-    match = SentenceMatch(embedder)  # type: ignore[arg-type]
-    vector = embedder.inner.embed_query(QUESTION)
-    first = match(TERMS, IDF, vector, [passage(LONG), passage(LONG)])
-    asked = list(embedder.texts)
-    assert match(TERMS, IDF, vector, [passage(LONG)])[0] == first[0] == first[1]
-    assert embedder.texts == asked
-    assert len(set(asked)) == len(asked)
+def test_what_led_to_a_passage_need_not_be_said_again() -> None:
+    first, second = "The platform team rotates it at night.", "The signing key opens the vault."
+    alone = matched(Words(), first, second)
+    together = matched(Words(), first, second, trails=[[], [0]])
+    assert together[0] == alone[0]
+    assert together[1] > max(alone)
+    both_ways = matched(Words(), first, second, trails=[[1], [0]])
+    assert both_ways[0] == both_ways[1] == together[1]
 
 
-def test_vectors_that_are_kept_do_not_grow_without_end() -> None:
-    match = SentenceMatch(Counting())  # type: ignore[arg-type]
+def test_a_sentence_is_read_once_however_often_it_is_found() -> None:
+    model = Words()
+    match = SentenceMatch(model, LANGUAGES)
+    first = match(QUESTION, IDF, passages(LONG, LONG))
+    read = [text for text in model.texts if text != QUESTION.text]
+    assert match(QUESTION, IDF, passages(LONG))[0] == first[0] == first[1]
+    assert [text for text in model.texts if text != QUESTION.text] == read
+    assert len(set(read)) == len(read)
+
+
+def test_states_that_are_kept_do_not_grow_without_end() -> None:
+    match = SentenceMatch(Words(), LANGUAGES)
     for start in range(0, KEPT + 100, 50):
-        match._vectors([f"sentence number {number}" for number in range(start, start + 50)])
+        match._states([f"sentence number {number}" for number in range(start, start + 50)])
     assert len(match._kept) == KEPT
 
 
-def test_labels_and_empty_passages_add_nothing() -> None:
-    assert matched(Counting(), "", "Key", "   \n\n ") == [Sentence(0, 0, 0.0)] * 3
+def test_labels_and_empty_passages_match_nothing() -> None:
+    assert matched(Words(), "", "Key", "   \n\n ").tolist() == [0.0, 0.0, 0.0]
+    assert matched(Words()).shape == (0,)
 
 
-def test_the_bonus_is_on_the_scale_of_the_nearest_passage() -> None:
-    best = [Sentence(0, 1, 0.4), Sentence(0, 1, 0.8), Sentence(0, 1, 0.0)]
-    assert sentence_bonus(best, 1.0) == pytest.approx([BONUS * 0.4, BONUS * 0.8, 0.0])
-    assert sentence_bonus(best, 0.5) == pytest.approx([BONUS * 0.5, BONUS, 0.0])  # a sentence nearer than any passage
-    assert sentence_bonus([], 0.5).shape == (0,)
-    assert sentence_bonus([Sentence(0, 0, 0.0)], 0.0).tolist() == [0.0]
+def test_the_best_match_gets_the_whole_bonus_and_the_others_their_share() -> None:
+    assert sentence_bonus(np.array([0.4, 0.8, 0.0])) == pytest.approx([BONUS * 0.5, BONUS, 0.0])
+    assert sentence_bonus(np.zeros(2)).tolist() == [0.0, 0.0]
+    assert sentence_bonus(np.zeros(0)).shape == (0,)
+
+
+def test_the_built_in_model_compares_token_by_token() -> None:
+    from clew.indexer.embedders.registry import open_embedder
+
+    embedder = open_embedder("minilm", threads=2)
+    assert isinstance(embedder, Embedder)
+    assert isinstance(embedder, LateInteraction)
+    texts = ["The signing key is rotated.", "Ключ", "", "word " * 400]
+    for text, one in zip(texts, embedder.token_states(texts), strict=True):
+        assert len(one.spans) == len(one.states) <= 256
+        assert np.allclose(np.linalg.norm(one.states, axis=1), 1, atol=1e-5)
+        assert all(0 <= start <= end <= len(text) for start, end in one.spans)
+        assert np.array_equal(one.states, embedder.token_states([text])[0].states)  # whoever travels with it
+    spans = embedder.token_states(["The signing key"])[0].spans
+    assert ["The signing key"[start:end] for start, end in spans] == ["The", "signing", "key"]
+    assert not isinstance(open_embedder("hashing:64"), LateInteraction)
