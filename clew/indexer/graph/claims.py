@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from clew.indexer.graph.resolution import normalised
+from clew.indexer.graph.resolution import normalised, singular
 
 #: Of these kinds a subject has one value for a predicate.
 SINGLE = frozenset({"price", "date", "quantity"})
@@ -27,6 +27,8 @@ def contradictions(claims: pa.Table, owner: NDArray[np.int64]) -> dict[int, list
     for key, form, predicate, goal, kind, negated, entity in rows:
         subject = ("entity", entity) if entity >= 0 else ("form", form)
         value = normalised(goal)
+        # "does not support" denies "supports"
+        predicate = " ".join(singular(word) for word in predicate.split())
         groups.setdefault((subject, predicate, kind if kind in SINGLE else value), []).append((key, negated, value))
     found: dict[int, list[int]] = {}
     for (_, _, kind), members in groups.items():

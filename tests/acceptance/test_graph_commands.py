@@ -1,0 +1,91 @@
+"""`clew graph` as scripts meet it: without these, a field could vanish that somebody reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.commands import clew
+from tests.examples.graph_pages import PAGES, write_pages
+
+pytestmark = pytest.mark.acceptance
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Portuguese pages, indexed, with their graph."""
+    folder = tmp_path_factory.mktemp("graph-commands") / "pages"
+    write_pages(folder)
+    assert clew("index", folder, "--embedder", "none", "--json").status == 0
+    refused = clew("graph", "entities", folder)
+    assert refused.status == 2
+    assert "clew graph build" in refused.sentence
+    built = clew("graph", "build", folder, "--json").object
+    assert (built["passages_read"], built["entities"], built["published"]) == (len(PAGES), len(PAGES), True)
+    return folder
+
+
+def test_entities_have_answers_with_places(root: Path) -> None:
+    rows = clew("graph", "entities", root, "--json").rows
+    assert {row["name"] for row in rows} == {title for title, _ in PAGES.values()}
+    battery = next(row for row in rows if row["name"] == "Bateria")
+    assert battery["answer"]["path"] == "energia/bateria.md"
+    shown = clew("show", root, battery["answer"]["path"], "--json").object
+    assert shown["text"][battery["answer"]["char_start"] : battery["answer"]["char_end"]] == battery["answer"]["text"]
+
+
+def test_relations_are_ranked(root: Path) -> None:
+    rows = clew("graph", "relations", root, "--entity", "frota", "--json").rows
+    assert [row["rank"] for row in rows] == list(range(1, len(rows) + 1))
+    assert all(row["source_name"] == "Frota" for row in rows)
+    assert rows[0]["weight"] >= rows[-1]["weight"]
+
+
+def test_claims_communities_and_reports(root: Path) -> None:
+    claims = clew("graph", "claims", root, "--json").rows
+    assert {"definition", "requirement"} <= {row["kind"] for row in claims}
+    assert all(row["evidence"]["text"] for row in claims)
+    assert clew("graph", "claims", root, "--contradicted", "--json").rows == []
+    communities = clew("graph", "communities", root, "--level", "0", "--json").rows
+    assert sorted(row["size"] for row in communities) == [3, 4, 4]
+    reports = clew("graph", "reports", root, "--json").rows
+    assert all(one["source"]["text"].split() == one["statement"].split() for row in reports for one in row["summary"])
+    assert {row["id"] for row in communities} <= {row["id"] for row in reports}
+
+
+def test_fanout_counts_nodes_and_simple_paths(root: Path) -> None:
+    report = clew("graph", "fanout", root, "Frota", "--hops", "3", "--cap", "2", "--json").object
+    assert report["hops"][0] == {"hop": 0, "nodes": 1, "paths": 1, "nodes_without_cap": 1, "paths_without_cap": 1}
+    assert report["hops"][1]["nodes"] == report["hops"][1]["paths"] == 2
+    assert report["complete"]
+    assert report["edges_scanned"] < report["edges_scanned_without_cap"]
+    assert clew("graph", "fanout", root, "Nada", "--hops", "2").status == 2
+
+
+def test_merges_say_why(root: Path) -> None:
+    rows = clew("graph", "merges", root, "--json").rows
+    assert rows
+    assert all(row["reason"] and not row["undone"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("build", "--method", "louvain"),
+        ("build", "--fields", "smell"),
+        ("build", "--extractor", "magic"),
+        ("merges", "--undo", "zz"),
+    ],
+)
+def test_wrong_requests_get_one_sentence(root: Path, arguments: tuple[str, ...]) -> None:
+    done = clew("graph", arguments[0], root, *arguments[1:])
+    assert done.status == 2
+    assert done.sentence
+
+
+def test_people_see_text(root: Path) -> None:
+    for command in ("entities", "relations", "claims", "communities", "reports", "merges"):
+        done = clew("graph", command, root, "--limit", "3")
+        assert done.status == 0
+        assert done.out.strip()
