@@ -27,7 +27,11 @@ def dies_at(
     given = {name: value for name, value in os.environ.items() if name.startswith(("XDG_", "CLEW_", "AWS_"))}
     process = _CONTEXT.Process(target=_run, args=(root, options, point, count, {**given, **(environment or {})}))
     process.start()
-    process.join(120)
+    process.join(280)  # a few CPU seconds; machines may be busy
+    if process.exitcode is None:
+        process.kill()
+        process.join()
+        raise AssertionError(f"it did not come to an end, nor to {point}")
     status = process.exitcode
     process.close()
     assert status in (0, -signal.SIGKILL), f"the run ended with {status} before it came to {point}"
