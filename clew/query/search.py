@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from clew.connectors.location import Root
 from clew.errors import ClewError, OptionError, RequestError, ServiceError
-from clew.indexer.embedders.protocol import Embedder
+from clew.indexer.embedders.protocol import Embedder, LateInteraction
 from clew.indexer.lexical.questions import AnalyzedQuestion, analyze_question
 from clew.query import stopping, where
 from clew.query.abstention import (
@@ -44,7 +44,7 @@ from clew.query.intent import judge
 from clew.query.pinned import PinnedIndex
 from clew.query.rerank import DEPTH, open_reranker
 from clew.query.rerank import bonuses as rerank_bonuses
-from clew.query.sentence_match import SENTENCES, Sentence, SentenceMatch, sentence_bonus
+from clew.query.sentence_match import SENTENCES, SentenceMatch, sentence_bonus
 from clew.query.tfidf import TfidfPath
 from clew_client.types import PATHS, Hit, SearchRequest, SearchResult, SourceScore, TrailStep
 
@@ -59,8 +59,6 @@ DEEPER = 4  # how much more is fetched for a page beyond the candidates
 #: Of pairs of neighbouring words of the question, beside BM25. nDCG@10 of the fused score without expansion by 0, .1, .2, .4:
 #: SciFact train .743 .744 .745 .743, HotpotQA .849 .851 .851 .853, MuSiQue .706 .706 .707 .709.
 PAIR_WEIGHT = 0.2
-#: Embedders for which sentences of the first passages are embedded as they are asked for: in this process, and quick.
-QUICK = ("minilm", "wordllama", "hashing")
 #: Of a phrase of the question that is a document's title, by .2, .25, .3: HotpotQA .851 .852 .852, MuSiQue .714 .714 .717.
 TITLE_PHRASE_BONUS = 0.3
 
@@ -85,7 +83,7 @@ class _Answered:
     timings: dict[str, float] = field(default_factory=dict)
     fused: Fused = field(default_factory=lambda: Fused(ordinals=np.empty(0, np.int64), scores=np.empty(0)))
     scores: Scores = field(default_factory=lambda: np.empty(0))  # fused, with the bonus of titles
-    sentences: dict[int, tuple[Sentence, float]] = field(default_factory=dict)  # of the first chunks, and what they add
+    sentences: dict[int, float] = field(default_factory=dict)  # what the sentences of the first chunks add
     reranked: dict[int, float] = field(default_factory=dict)  # of the first chunks, what a reranker adds
     deeper: list[_Answered] = field(default_factory=list)
     _position: dict[int, int] | None = None
@@ -154,10 +152,8 @@ class Searcher:
                 scores=lambda asked, ordinals: self._dense().scores(asked.vector(), ordinals),
             ),
             "bm25": _Path(
-                search=self._search_words,
-                scores=lambda asked, ordinals: (
-                    self._bm25().scores(asked.terms, ordinals) + self._pairs(asked, ordinals)
-                ),
+                search=lambda asked, k: self._bm25().search(asked.terms, k, asked.allowed),
+                scores=lambda asked, ordinals: self._bm25().scores(asked.terms, ordinals),
             ),
             "tfidf": _Path(
                 search=lambda asked, k: self._tfidf().search(asked.terms, k, asked.allowed),
@@ -185,22 +181,12 @@ class Searcher:
     def _bm25(self) -> Bm25Path:
         return self._pinned.once("bm25_path", lambda: Bm25Path(self._pinned.lexical.index, self._pinned.universe))
 
-    def _search_words(self, asked: _Asked, k: int) -> Candidates:
-        """The k best chunks by BM25, in their order once neighbouring words of the question count as well."""
-        found = self._bm25().search(asked.terms, k, asked.allowed)
-        scores = found.scores + self._pairs(asked, found.ordinals)
-        return Candidates.best(found.ordinals, scores, k, self._pinned.universe.tie)
-
-    def _pairs(self, asked: _Asked, ordinals: Ordinals) -> Scores:
-        return PAIR_WEIGHT * self._bm25().pairs(asked.terms, ordinals)
-
     def _sentences(self) -> SentenceMatch | None:
-        """None where a sentence would cost more than it tells: vectors that are given, or asked for over a network."""
+        """None where the index's embedder cannot compare texts token by token."""
 
         def build() -> SentenceMatch | None:
-            kind = self._pinned.generation.settings.embedder.partition(":")[0]
-            embedder = self._embedder() if kind in QUICK else None
-            return None if embedder is None else SentenceMatch(embedder)
+            embedder: object = self._embedder()
+            return SentenceMatch(embedder, self._pinned.languages) if isinstance(embedder, LateInteraction) else None
 
         return self._pinned.once("sentences", build)
 
@@ -392,20 +378,35 @@ class Searcher:
         answered.lists = {
             name: PathResult(
                 candidates=result.candidates,
-                exact=self._paths[name].scores(asked, everyone) if result.exact is None else result.exact,
+                exact=self._scores(name, asked, answered, everyone) if result.exact is None else result.exact,
                 # A chance match of one folder's name must not count as much as a whole file name.
                 maximum=self._attributes().maximum(asked.request.text) if name == "attributes" else None,
             )
             for name, result in answered.lists.items()
         }
         answered.fused = fuse(
-            answered.lists,
+            {name: self._with_pairs(asked, answered, name, result) for name, result in answered.lists.items()},
             self._pinned.universe.tie,
             weights=answered.weights,
             normalize=asked.request.normalize,
             combine=asked.request.combine,
         )
         answered.scores = answered.fused.scores + sum(self._bonuses(asked, answered, answered.fused.ordinals).values())
+
+    def _scores(self, name: str, asked: _Asked, answered: _Answered, ordinals: Ordinals) -> Scores:
+        """What a path says of given chunks. BM25 beside other paths counts pairs of neighbouring words, too."""
+        scores = self._paths[name].scores(asked, ordinals)
+        if name == "bm25" and len(answered.lists) > 1:
+            scores = scores + PAIR_WEIGHT * self._bm25().pairs(asked.terms, ordinals)
+        return scores
+
+    def _with_pairs(self, asked: _Asked, answered: _Answered, name: str, result: PathResult) -> PathResult:
+        if name != "bm25" or len(answered.lists) < 2:
+            return result
+        found = result.candidates
+        scores = found.scores + PAIR_WEIGHT * self._bm25().pairs(asked.terms, found.ordinals)
+        best = Candidates.best(found.ordinals, scores, len(found), self._pinned.universe.tie)
+        return replace(result, candidates=best)
 
     def _bonuses(self, asked: _Asked, answered: _Answered, ordinals: Ordinals) -> dict[str, Scores]:
         """What stands beside the paths' scores: titles in the question, and how much of it is covered.
@@ -475,7 +476,7 @@ class Searcher:
             ordinals, scores = fused.ordinals[order], answered.scores[order]
         else:
             ordinals, scores = expansion.merged(fused.ordinals, answered.scores, tie)
-        ordinals, scores = self._second_look(asked, answered, ordinals, scores)
+        ordinals, scores = self._second_look(asked, answered, expansion, ordinals, scores)
         ordinals, scores = self._reranked(asked, answered, ordinals, scores)
         wanted = asked.request.offset + asked.request.k
         depth = asked.request.over_fetch
@@ -492,7 +493,12 @@ class Searcher:
         return ordinals, scores
 
     def _second_look(
-        self, asked: _Asked, answered: _Answered, ordinals: Ordinals, scores: Scores
+        self,
+        asked: _Asked,
+        answered: _Answered,
+        expansion: Expansion | None,
+        ordinals: Ordinals,
+        scores: Scores,
     ) -> tuple[Ordinals, Scores]:
         """The first passages in their order once their best sentences count as well; the others stay behind them.
 
@@ -509,10 +515,9 @@ class Searcher:
         first = ordinals[: len(SENTENCES)]
         with _timed(answered.timings, "sentences"):
             texts = self._pinned.read_chunks(first, ["text", "language"]).to_pylist()
-            best = match(asked.terms, self._tfidf().idf(asked.terms), asked.vector(), texts)
-            nearest = float(np.nanmax(answered.fused.paths["dense"].raw, initial=0.0))
-            bonus = sentence_bonus(best, nearest)
-        answered.sentences = dict(zip(first.tolist(), zip(best, bonus.tolist(), strict=True), strict=True))
+            trails = _positions(expansion, first)
+            bonus = sentence_bonus(match(asked.terms, self._tfidf().idf(asked.terms), texts, trails))
+        answered.sentences = dict(zip(first.tolist(), bonus.tolist(), strict=True))
         raised = scores[: len(first)] + bonus
         order = np.lexsort((self._pinned.universe.tie[first], -raised))
         return (
@@ -648,8 +653,7 @@ class Searcher:
         """How scores came about; see `clew.query.explanation`."""
         bonuses = self._bonuses(asked, answered, ordinals)
         if answered.sentences:
-            added = [answered.sentences[one][1] if one in answered.sentences else 0.0 for one in ordinals.tolist()]
-            bonuses["sentence"] = np.array(added)
+            bonuses["sentence"] = np.array([answered.sentences.get(one, 0.0) for one in ordinals.tolist()])
         if answered.reranked:
             bonuses["rerank"] = np.array([answered.reranked.get(one, 0.0) for one in ordinals.tolist()])
         keys = self._pinned.universe.keys
@@ -658,7 +662,7 @@ class Searcher:
             scores,
             fused=answered.fused,
             relevance=self._relevance(asked, answered, ordinals),
-            raw={name: self._paths[name].scores(asked, ordinals) for name in answered.lists},
+            raw={name: self._scores(name, asked, answered, ordinals) for name in answered.lists},
             bonuses=bonuses,
             weights={"title_phrase": TITLE_PHRASE_BONUS, "coverage": COVERAGE_BONUS},
             expansion=expansion,
@@ -667,7 +671,7 @@ class Searcher:
 
     def _relevance(self, asked: _Asked, answered: _Answered, ordinals: Ordinals) -> Scores:
         """The fused scores that any chunks have, or would have had as candidates."""
-        raw = {name: self._paths[name].scores(asked, ordinals) for name in answered.lists}
+        raw = {name: self._scores(name, asked, answered, ordinals) for name in answered.lists}
         return answered.fused.of_others(ordinals, raw)
 
 
@@ -707,6 +711,21 @@ class Trails:
             weight=round(step.weight, 6),
             direction="out" if step.outgoing else "in",
         )
+
+
+def _positions(expansion: Expansion | None, first: Ordinals) -> list[list[int]]:
+    """Which of the first passages led to each of them along links."""
+    if expansion is None:
+        return [[] for _ in first]
+    place = {ordinal: at for at, ordinal in enumerate(first.tolist())}
+    row_of = {ordinal: row for row, ordinal in enumerate(expansion.ordinals.tolist())}
+    found = []
+    for ordinal in first.tolist():
+        row = row_of.get(ordinal)
+        reached = row is not None and (expansion.depth[row] > 0 or expansion.lifted_by[row] >= 0)
+        steps = expansion.trail(row) if row is not None and reached else ()
+        found.append([place[step.ordinal] for step in steps if step.ordinal in place])
+    return found
 
 
 def _bits(presence: NDArray[np.bool_]) -> NDArray[np.uint64]:

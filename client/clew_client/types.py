@@ -56,7 +56,7 @@ class SearchRequest(BaseModel):
     intent: Literal["on", "off"] = "on"
     rerank: str | None = Field(None, max_length=100, description="A reranker's name: it reads the first 50 hits again.")
     sentences: Literal["on", "off"] = Field(
-        "on", description="Whether the best sentences of the first passages count; costs the embedding of forty."
+        "on", description="Whether the best sentences of the first passages are compared word by word with the question."
     )
     snapshot: int | None = None
     as_of: str | None = None
