@@ -22,11 +22,15 @@ USED_WITHOUT_IMPORT = {
     "clew-client": "built from this repository",
 }
 
-#: Modules that nothing but `clew serve`, `clew keys` and `clew config` reaches: the extra `serve` may stand at their top.
-ONLY_SERVED = ("clew/daemon/http/", "clew/daemon/configuration.py")
+#: Modules that nothing but the commands of an extra reaches (`clew serve`, `clew keys`, `clew config`; `clew mcp`): what that
+#: extra brings may stand at their top.
+REACHED_BY = {"clew/daemon/http/": "serve", "clew/daemon/configuration.py": "serve", "clew/daemon/mcp.py": "mcp"}
 
 #: Imported where installed, and never declared: they bring torch or their own run time; whoever wants them installs them.
-BROUGHT_BY_THE_USER = {"sentence-transformers", "fastembed"}
+BROUGHT_BY_THE_USER = {"sentence-transformers", "fastembed", "tiktoken"}
+
+#: Part of another package's own interface.
+BROUGHT_ALONG = {"starlette": "fastapi"}
 
 
 def _distribution(requirement: str) -> str:
@@ -36,7 +40,9 @@ def _distribution(requirement: str) -> str:
 
 
 CORE = {_distribution(text) for text in PROJECT["dependencies"]}
-SERVE = {_distribution(text) for text in PROJECT["optional-dependencies"]["serve"]}
+BY_EXTRA = {
+    name: {_distribution(text) for text in texts} for name, texts in PROJECT["optional-dependencies"].items()
+}
 EXTRAS = {_distribution(text) for group in PROJECT["optional-dependencies"].values() for text in group} - {"clew"}
 
 
@@ -76,11 +82,12 @@ def test_imports_are_declared_and_declarations_are_imported() -> None:
         for name, line, at_top in _imports(path):
             if name in sys.stdlib_module_names or name in ("clew", "clew_client"):
                 continue
-            dists = owners.get(name, {name.replace("_", "-")})
+            dists = {BROUGHT_ALONG.get(dist, dist) for dist in owners.get(name, {name.replace("_", "-")})}
             used |= dists
             core = dists & CORE
-            served = dists & SERVE and path.relative_to(HOUSE).as_posix().startswith(ONLY_SERVED)
-            if not core and not served and not (dists & (EXTRAS | BROUGHT_BY_THE_USER) and not at_top) and not testing:
+            place = path.relative_to(HOUSE).as_posix()
+            own = any(dists & BY_EXTRA[extra] for start, extra in REACHED_BY.items() if place.startswith(start))
+            if not core and not own and not (dists & (EXTRAS | BROUGHT_BY_THE_USER) and not at_top) and not testing:
                 undeclared.append(f"{path.relative_to(HOUSE)}:{line} {name}")
     assert undeclared == []
     assert CORE - used - set(USED_WITHOUT_IMPORT) == set()
