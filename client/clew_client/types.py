@@ -56,11 +56,14 @@ class SearchRequest(BaseModel):
     intent: Literal["on", "off"] = "on"
     rerank: str | None = Field(None, max_length=100, description="A reranker's name: it reads the first 50 hits again.")
     sentences: Literal["on", "off"] = Field(
-        "on", description="Whether the best sentences of the first passages are compared word by word with the question."
+        "on",
+        description="Whether the best sentences of the first passages are compared word by word with the question.",
     )
     snapshot: int | None = None
     as_of: str | None = None
-    timeout: float | None = Field(None, gt=0, description="Seconds; a path that takes longer is named in `degraded`.")
+    timeout: float | None = Field(
+        None, gt=0, le=86_400, description="Seconds; a path that takes longer is named in `degraded`."
+    )
     abstain: Literal["on", "mark", "off"] = Field(
         "mark",
         description="Where nothing seems to answer: on: no hits, the nearest misses aside; mark: hits, and `abstained`; "

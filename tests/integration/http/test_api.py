@@ -105,6 +105,7 @@ def test_status_tells_of_the_index_and_of_what_is_served(client: TestClient, roo
         ("POST", f"{HANDBOOK}/search", {"text": "x", "where": "type:md foo"}, 400, "where"),
         ("POST", f"{HANDBOOK}/search", {"text": "x", "unknown": 1}, 422, "validation"),
         ("POST", f"{HANDBOOK}/search", {"text": "\ud800"}, 422, "validation"),
+        ("POST", f"{HANDBOOK}/search", {"text": "x", "timeout": 3e16}, 422, "validation"),
         ("POST", f"{HANDBOOK}/search", {"text": "x", "snapshot": 999}, 404, "no-such-snapshot"),
         ("POST", f"{HANDBOOK}/search", {"text": "x", "as_of": "yesterday"}, 400, "option"),
         ("POST", "/v1/collections/other/search", {"text": "x"}, 404, "no-such-collection"),
