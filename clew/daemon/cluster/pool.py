@@ -149,6 +149,9 @@ class ClusterPool:
                     for worker in self._workers:
                         if head in worker.tasks:
                             worker.tasks.remove(head)
+                    # One that was given up would go on killing workers.
+                    self._waiting = [entry for entry in self._waiting if entry[1] is not head]
+                    heapq.heapify(self._waiting)
                 yield outcome
         finally:
             for worker in list(self._workers):
@@ -232,7 +235,7 @@ class ClusterPool:
             if worker is not None:
                 self._lose(worker)
             else:  # it was read to its end, and its rows lay in the memory of a node that is gone
-                self._again(head)
+                self._again(head, blamed=False)
             return None
         return message
 
@@ -270,19 +273,19 @@ class ClusterPool:
     def _preempt(self) -> None:
         """The oldest group has no worker, and all of them wait for its rows to be taken: the youngest makes room."""
         youngest = max(self._workers, key=lambda worker: max((task.index for task in worker.tasks), default=-1))
-        for task in youngest.tasks:
-            task.losses -= 1  # not its fault
-        self._lose(youngest)
+        self._lose(youngest, blamed=False)
 
-    def _lose(self, worker: _Worker) -> None:
+    def _lose(self, worker: _Worker, *, blamed: bool = True) -> None:
         """Another worker takes the place of one that is gone; the groups it had not read to their end are read again."""
         self.lost += 1
+        worker.tasks = [task for task in worker.tasks if not _is_read(task)]
         self._drop(worker)
-        for task in worker.tasks:
-            self._again(task)
+        for position, task in enumerate(worker.tasks):
+            # The first one was being read, and may be what killed it; the others only waited behind it.
+            self._again(task, blamed=blamed and not position)
 
-    def _again(self, task: _Task) -> None:
-        task.losses += 1
+    def _again(self, task: _Task, *, blamed: bool) -> None:
+        task.losses += blamed
         task.stream = task.completed = None
         heapq.heappush(self._waiting, (task.index, task))
 
@@ -318,7 +321,7 @@ class ClusterPool:
         worker = next((one for one in self._workers if task in one.tasks), None)
         if worker is not None:  # it may wait for rows to be taken that nobody wants any more
             worker.tasks.remove(task)
-            self._lose(worker)
+            self._lose(worker, blamed=False)
         error = UnreadableFileError(f"Reading {_named(task.group)}: it changed while it was being read.")
         return Failed(index=task.index, job=task.group, error=error)
 
@@ -328,6 +331,18 @@ def _losses() -> tuple[type[BaseException], ...]:
     from ray import exceptions
 
     return exceptions.RayActorError, exceptions.ObjectLostError, exceptions.WorkerCrashedError, exceptions.NodeDiedError
+
+
+def _is_read(task: _Task) -> bool:
+    """Whether a group was read to its end, noted or not; its rows lie in its node's memory then."""
+    import ray
+
+    ready, _ = ray.wait([task.completed], timeout=0, fetch_local=False)
+    try:
+        ray.get(ready)
+    except ray.exceptions.RayError:
+        return False
+    return bool(ready)
 
 
 def _named(group: FileGroup) -> str:

@@ -34,7 +34,7 @@ class Deadly:
     def __call__(self, group: FileGroup) -> Iterator[Rows]:
         if group.index == 2:
             os.kill(os.getppid(), signal.SIGKILL)
-            signal.pause()
+            os.kill(os.getpid(), signal.SIGKILL)
         empty: Any = Intake.__call__(_Empty(), FileGroup(index=0, tasks=()))  # type: ignore[arg-type]
         yield from empty
 
