@@ -1,8 +1,8 @@
 """One step of a walk along links, in loops that numba compiles: the same results as `clew.query.steps`, to the last bit.
 
-Two hops from ten seeds at fan-out 8 over 10M links take 0.2 ms instead of 2; see `benchmarks/expansion.py`. Nothing here is
+Two hops from ten seeds at fan-out 8 over 10M links take a quarter of the time; see `benchmarks/expansion.py`. Nothing here is
 used before `load()`: importing numba costs 0.5 s and the first call as much again, too much for one search. A process that
-stays calls it when it starts. Without numba everything works, in numpy.
+stays calls it when it warms up (`Index.warm`). Without numba (`clew[jit]`) everything works, in numpy.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from clew.query.steps import GRAIN, LANES, Carried, Found, Links, Passages, Reac
 
 Kernels = Mapping[str, Callable[..., Any]]
 
+WORTH_IT = 100_000  # links; a smaller graph is walked in no time either way
 _lock = threading.Lock()
 _kernels: dict[str, Callable[..., Any]] = {}
 

@@ -202,7 +202,10 @@ class Index:
             return
         self.answer(SearchRequest(text="warm", k=1))
         if self._pinned.snapshot.edges:
-            self._pinned.graph  # noqa: B018 - loaded now
+            from clew.query import compiled
+
+            if len(self._pinned.graph) >= compiled.WORTH_IT:
+                compiled.load()
 
     def close(self) -> None:
         """End the threads that searches use."""
