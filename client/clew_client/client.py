@@ -70,7 +70,7 @@ def _unreachable(call: Call[Any], error: httpx.TransportError) -> ConnectionFail
 class Client:
     """Asks a service; safe to share between threads.
 
-    `collection` may be left out where the service has one. Failures raise what `clew_client.errors` lists; `429`, `502`,
+    `collection` may be left out where the service has one, and each method takes another one's name. Failures raise what `clew_client.errors` lists; `429`, `502`,
     `503` and lost connections are tried again as `retries` says.
     """
 
@@ -139,49 +139,62 @@ class Client:
         """The collections that the key may see."""
         return self._run(calls.collections()).collections
 
-    def search(self, text: str, **options: Any) -> SearchResult:
+    def search(self, text: str, *, collection: str | None = None, **options: Any) -> SearchResult:
         """Search. `options` are the fields of SearchRequest and of ExpandOptions (`hops=0`)."""
-        return self.answer(request_of(SearchRequest, text, options))
+        return self.answer(request_of(SearchRequest, text, options), collection=collection)
 
-    def answer(self, request: SearchRequest) -> SearchResult:
+    def answer(self, request: SearchRequest, *, collection: str | None = None) -> SearchResult:
         """Answer a whole request."""
-        return self._run(calls.search(self.name, request))
+        return self._run(calls.search(collection or self.name, request))
 
-    def context(self, text: str, *, max_tokens: int, **options: Any) -> ContextResult:
+    def context(self, text: str, *, max_tokens: int, collection: str | None = None, **options: Any) -> ContextResult:
         """Passages for a model, within a budget of tokens."""
         request = request_of(ContextRequest, text, {"max_tokens": max_tokens, **options})
-        return self._run(calls.context(self.name, request))
+        return self._run(calls.context(collection or self.name, request))
 
-    def files(self, where: str | None = None) -> Rows[FileRow]:
+    def files(self, where: str | None = None, *, collection: str | None = None) -> Rows[FileRow]:
         """Files by path."""
-        return Rows(lambda cursor: self._run(calls.files(self.name, where=where, limit=PAGE, cursor=cursor)), "files")
+        return Rows(
+            lambda cursor: self._run(calls.files(collection or self.name, where=where, limit=PAGE, cursor=cursor)),
+            "files",
+        )
 
     def links(
-        self, *, path: str | None = None, direction: str | None = None, state: str | None = None
+        self,
+        *,
+        path: str | None = None,
+        direction: str | None = None,
+        state: str | None = None,
+        collection: str | None = None,
     ) -> Rows[LinkRow]:
         """Written links, by source; `direction` is `out`, `in` or None for both, of `path`."""
         options = {"path": path, "direction": direction, "state": state}
-        return Rows(lambda cursor: self._run(calls.links(self.name, **options, limit=PAGE, cursor=cursor)), "links")
+        return Rows(
+            lambda cursor: self._run(calls.links(collection or self.name, **options, limit=PAGE, cursor=cursor)),
+            "links",
+        )
 
-    def errors(self) -> Rows[ErrorRow]:
+    def errors(self, *, collection: str | None = None) -> Rows[ErrorRow]:
         """The ledger."""
-        return Rows(lambda cursor: self._run(calls.errors(self.name, limit=PAGE, cursor=cursor)), "errors")
+        return Rows(
+            lambda cursor: self._run(calls.errors(collection or self.name, limit=PAGE, cursor=cursor)), "errors"
+        )
 
-    def chunk(self, chunk_key: int) -> ChunkAnswer:
+    def chunk(self, chunk_key: int, *, collection: str | None = None) -> ChunkAnswer:
         """A passage by the key that a hit told, with its document."""
-        return self._run(calls.chunk(self.name, chunk_key))
+        return self._run(calls.chunk(collection or self.name, chunk_key))
 
-    def show(self, path: str, record: str | None = None) -> ShownFile:
+    def show(self, path: str, record: str | None = None, *, collection: str | None = None) -> ShownFile:
         """All that the index holds of one document."""
-        return self._run(calls.show(self.name, path, record))
+        return self._run(calls.show(collection or self.name, path, record))
 
-    def status(self) -> CollectionStatus:
+    def status(self, *, collection: str | None = None) -> CollectionStatus:
         """How the index is, and how the service keeps it."""
-        return self._run(calls.status(self.name))
+        return self._run(calls.status(collection or self.name))
 
-    def reindex(self, *, full: bool = False) -> ReindexAnswer:
+    def reindex(self, *, full: bool = False, collection: str | None = None) -> ReindexAnswer:
         """Have the collection brought up to date."""
-        return self._run(calls.reindex(self.name, full=full))
+        return self._run(calls.reindex(collection or self.name, full=full))
 
 
 class AsyncClient:
@@ -248,58 +261,65 @@ class AsyncClient:
         """The collections that the key may see."""
         return (await self._run(calls.collections())).collections
 
-    async def search(self, text: str, **options: Any) -> SearchResult:
+    async def search(self, text: str, *, collection: str | None = None, **options: Any) -> SearchResult:
         """Search. `options` are the fields of SearchRequest and of ExpandOptions (`hops=0`)."""
-        return await self.answer(request_of(SearchRequest, text, options))
+        return await self.answer(request_of(SearchRequest, text, options), collection=collection)
 
-    async def answer(self, request: SearchRequest) -> SearchResult:
+    async def answer(self, request: SearchRequest, *, collection: str | None = None) -> SearchResult:
         """Answer a whole request."""
-        return await self._run(calls.search(await self.name(), request))
+        return await self._run(calls.search(collection or await self.name(), request))
 
-    async def context(self, text: str, *, max_tokens: int, **options: Any) -> ContextResult:
+    async def context(
+        self, text: str, *, max_tokens: int, collection: str | None = None, **options: Any
+    ) -> ContextResult:
         """Passages for a model, within a budget of tokens."""
         request = request_of(ContextRequest, text, {"max_tokens": max_tokens, **options})
-        return await self._run(calls.context(await self.name(), request))
+        return await self._run(calls.context(collection or await self.name(), request))
 
-    def files(self, where: str | None = None) -> AsyncRows[FileRow]:
+    def files(self, where: str | None = None, *, collection: str | None = None) -> AsyncRows[FileRow]:
         """Files by path."""
 
         async def fetch(cursor: str | None) -> Any:
-            return await self._run(calls.files(await self.name(), where=where, limit=PAGE, cursor=cursor))
+            return await self._run(calls.files(collection or await self.name(), where=where, limit=PAGE, cursor=cursor))
 
         return AsyncRows(fetch, "files")
 
     def links(
-        self, *, path: str | None = None, direction: str | None = None, state: str | None = None
+        self,
+        *,
+        path: str | None = None,
+        direction: str | None = None,
+        state: str | None = None,
+        collection: str | None = None,
     ) -> AsyncRows[LinkRow]:
         """Written links, by source; `direction` is `out`, `in` or None for both, of `path`."""
         options = {"path": path, "direction": direction, "state": state}
 
         async def fetch(cursor: str | None) -> Any:
-            return await self._run(calls.links(await self.name(), **options, limit=PAGE, cursor=cursor))
+            return await self._run(calls.links(collection or await self.name(), **options, limit=PAGE, cursor=cursor))
 
         return AsyncRows(fetch, "links")
 
-    def errors(self) -> AsyncRows[ErrorRow]:
+    def errors(self, *, collection: str | None = None) -> AsyncRows[ErrorRow]:
         """The ledger."""
 
         async def fetch(cursor: str | None) -> Any:
-            return await self._run(calls.errors(await self.name(), limit=PAGE, cursor=cursor))
+            return await self._run(calls.errors(collection or await self.name(), limit=PAGE, cursor=cursor))
 
         return AsyncRows(fetch, "errors")
 
-    async def chunk(self, chunk_key: int) -> ChunkAnswer:
+    async def chunk(self, chunk_key: int, *, collection: str | None = None) -> ChunkAnswer:
         """A passage by the key that a hit told, with its document."""
-        return await self._run(calls.chunk(await self.name(), chunk_key))
+        return await self._run(calls.chunk(collection or await self.name(), chunk_key))
 
-    async def show(self, path: str, record: str | None = None) -> ShownFile:
+    async def show(self, path: str, record: str | None = None, *, collection: str | None = None) -> ShownFile:
         """All that the index holds of one document."""
-        return await self._run(calls.show(await self.name(), path, record))
+        return await self._run(calls.show(collection or await self.name(), path, record))
 
-    async def status(self) -> CollectionStatus:
+    async def status(self, *, collection: str | None = None) -> CollectionStatus:
         """How the index is, and how the service keeps it."""
-        return await self._run(calls.status(await self.name()))
+        return await self._run(calls.status(collection or await self.name()))
 
-    async def reindex(self, *, full: bool = False) -> ReindexAnswer:
+    async def reindex(self, *, full: bool = False, collection: str | None = None) -> ReindexAnswer:
         """Have the collection brought up to date."""
-        return await self._run(calls.reindex(await self.name(), full=full))
+        return await self._run(calls.reindex(collection or await self.name(), full=full))

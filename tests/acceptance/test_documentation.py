@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
+from tenacity import Retrying, stop_after_delay, wait_fixed
 
 import clew
 from clew.examples import handbook
 
 HOUSE = Path(__file__).parents[2]
+
+SERVICES = ("clew serve", "clew mcp", "clew watch")  # run until they are stopped
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("documentation")]
 
@@ -60,7 +66,7 @@ def _python(folder: Path, script: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("line", commands("README.md"))
+@pytest.mark.parametrize("line", [line for line in commands("README.md") if not line.startswith(SERVICES)])
 def test_every_command_of_the_readme_works(workspace: Path, line: str) -> None:
     """The first screen of the project."""
     done = _clew(workspace, line)
@@ -76,9 +82,34 @@ def test_readme_has_commands_to_try() -> None:
 
 def test_python_of_the_readme_works(workspace: Path) -> None:
     """Shown with a bucket, tried with a folder: the calls are the same."""
-    (script,) = [block for block in blocks("README.md") if block.startswith("import clew")]
+    script, _ = [block for block in blocks("README.md") if block.startswith("import clew")]
     said = _python(workspace, script.replace("s3://bucket/handbook", "handbook"))
     assert "ops/signing-keys.md" in said
+
+
+def test_service_of_the_readme_answers_as_shown(workspace: Path) -> None:
+    """`clew serve`, asked with the shown curl line and the shown Python, on a port of this test's own."""
+    (line,) = [line for line in commands("README.md") if line.startswith("clew serve")]
+    (asked,) = [block for block in blocks("README.md") if "curl " in block]
+    _, script = [block for block in blocks("README.md") if block.startswith("import clew")]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    curl = re.search(r"curl (?:.*\\\n)*.*", asked)
+    assert curl is not None
+    command = [sys.executable, "-m", *shlex.split(line.replace("8610", port))]
+    with subprocess.Popen(command, cwd=workspace, stderr=subprocess.DEVNULL, env=_environment(workspace)) as service:
+        try:
+            retrying = Retrying(stop=stop_after_delay(120), wait=wait_fixed(0.1), reraise=True)
+            assert retrying(lambda: httpx.get(f"http://localhost:{port}/readyz").raise_for_status()).status_code == 200
+            words = shlex.split(curl[0].replace("8610", port).replace("\\\n", " "))
+            answer = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+            assert json.loads(answer)["hits"][0]["path"] == "ops/signing-keys.md"
+            said = _python(workspace, script.replace("8610", port) + "\nprint(client.collections()[0].name)")
+            assert said.strip() == "handbook"
+        finally:
+            service.terminate()
+    assert service.returncode == 0
 
 
 def test_filters_of_the_how_to_are_understood(workspace: Path) -> None:
