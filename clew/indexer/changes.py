@@ -313,9 +313,11 @@ def _with_renames(changes: Changes) -> Changes:
             added.append(change)
             continue
         taken.add(partner.known.file_key)
-        if partner.known.extension == extension_of(entry.path):
+        # After a failed update the row keeps the older version's text beside what storage said of the newer one.
+        is_as_indexed = not partner.known.attempts
+        if is_as_indexed and partner.known.extension == extension_of(entry.path):
             changes.renamed.append(Renamed(partner.known, entry))
-        else:  # another kind, perhaps: read again under its old key
+        else:  # other bytes, or another kind, perhaps: read again under its old key
             changes.changed.append(Changed(partner.known, entry))
     changes.changed.sort(key=lambda change: change.entry.path)
     changes.added = added

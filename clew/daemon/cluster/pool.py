@@ -113,7 +113,7 @@ class ClusterPool:
     def _cores() -> float:
         import ray
 
-        resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+        resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call, unused-ignore]
         return resources.get("CPU", 1.0)
 
     def _grow(self) -> None:

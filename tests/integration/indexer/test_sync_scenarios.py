@@ -384,6 +384,28 @@ def test_file_that_arrives_during_the_listing_is_not_lost(root: Path, listed: An
     assert_equals_fresh_build(root, tmp_path)
 
 
+def test_file_that_moved_before_it_was_read_is_read_where_it_is(root: Path, tmp_path: Path) -> None:
+    """The listing told of new bytes at `a.md`; before they were read they moved. The old text of `a.md` is kept, beside what storage
+    said of the new one: that is no proof that the moved file holds the old text."""
+    write(root / "a.md", "# A\n\nThe old tide.\n")
+    build(root)
+    write(root / "new", "# A\n\nThe new buoy.\n")
+    (root / "new").rename(root / "a.md")
+
+    def moving(entries: Iterator[Entry]) -> Iterator[Entry]:
+        yield from list(entries)
+        (root / "a.md").rename(root / "b.md")
+
+    with pytest.MonkeyPatch.context() as patch:
+        real = run.list_entries
+        patch.setattr(run, "list_entries", lambda *args, **more: moving(real(*args, **more)))
+        build(root)
+    assert paths_of(root, "old tide") == {"a.md"}  # a failed update loses nothing
+    build(root)
+    assert paths_of(root, "new buoy") == {"b.md"}
+    assert_equals_fresh_build(root, tmp_path)
+
+
 def test_new_object_is_seen_by_the_next_listing_of_the_same_process(moto_s3: S3Server) -> None:
     """[S19] No listing comes from a cache; [S5] and what is deleted is gone at the next run."""
     bucket = moto_s3.bucket()
