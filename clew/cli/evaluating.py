@@ -120,7 +120,9 @@ def evaluate(
             _print_calibration(fitted)
         return 0
     if queries is None or qrels is None:
-        raise OptionError("Give the questions with --queries and their judgements with --qrels (try `clew eval --help`).")
+        raise OptionError(
+            "Give the questions with --queries and their judgements with --qrels (try `clew eval --help`)."
+        )
     found = answer_all(index, read_judged(queries, qrels), cluster=cluster, progress=progress(), **given)
     report = found.report()
     if calibrate:

@@ -40,9 +40,7 @@ def _distribution(requirement: str) -> str:
 
 
 CORE = {_distribution(text) for text in PROJECT["dependencies"]}
-BY_EXTRA = {
-    name: {_distribution(text) for text in texts} for name, texts in PROJECT["optional-dependencies"].items()
-}
+BY_EXTRA = {name: {_distribution(text) for text in texts} for name, texts in PROJECT["optional-dependencies"].items()}
 EXTRAS = {_distribution(text) for group in PROJECT["optional-dependencies"].values() for text in group} - {"clew"}
 
 
