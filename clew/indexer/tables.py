@@ -81,6 +81,7 @@ class Table:
     version: int
     storage_options: Mapping[str, str] = field(default_factory=dict)
     guard: Callable[[], None] = _nobody_else  # raises when another writer took over; asked before anything is undone
+    explain: Callable[[DamagedIndexError], Exception] | None = None  # why files are gone, where the reader knows more
     kept: KeptFragments | None = None  # what an earlier run learnt of the fragments; None: everything is read
     _dataset: Any = None
 
@@ -98,7 +99,7 @@ class Table:
             opened: Any = lance.dataset(self.uri, version=version, storage_options=dict(self.storage_options) or None)
             return cast("lance.LanceDataset", opened)
         except (ValueError, OSError) as error:
-            raise DamagedIndexError(
+            raise self._explained(
                 f"Opening table {self.name} at version {version} ({self.uri}): {error}. Part of the index was deleted or "
                 "altered; rebuild it with `clew index --full`."
             ) from error
@@ -124,10 +125,14 @@ class Table:
             if isinstance(error, OSError) and "not found" not in str(error).lower():
                 raise StorageError(f"Reading table {self.name} at {self.uri}: {error}; try again.") from error
             cause = " ".join(str(error).split())[:300]
-            raise DamagedIndexError(
+            raise self._explained(
                 f"Reading table {self.name} at version {self.version} ({self.uri}): {cause}. Part of the index was deleted "
                 "or altered; rebuild it with `clew index --full`."
             ) from error
+
+    def _explained(self, said: str) -> Exception:
+        damage = DamagedIndexError(said)
+        return damage if self.explain is None else self.explain(damage)
 
     def read(self, columns: list[str] | None = None, where: str | None = None) -> pa.Table:
         """Rows of the pinned version, in stored order."""

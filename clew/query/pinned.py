@@ -67,6 +67,9 @@ class PinnedIndex:
         self.tables: dict[str, Table] = place.tables(snapshot, generation) if tables is None else tables
         self._lock = threading.Lock()
         self._loading: dict[str, threading.RLock] = {}
+        if tables is None:
+            for table in self.tables.values():
+                table.explain = self._explained
 
     @classmethod
     def open(cls, place: Place, number: int | None = None) -> PinnedIndex:

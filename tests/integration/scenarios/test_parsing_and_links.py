@@ -81,7 +81,7 @@ def test_memory_does_not_grow_with_the_file(root: Path, tmp_path: Path) -> None:
         assert done.object["chunks"]["total"] > 1000 * megabytes
         peaks.append(done.object["peak_rss_bytes"])
     assert peaks[1] - peaks[0] < 100 << 20
-    assert peaks[1] < 1 << 30  # 400 MB as a rule; more where writing lags behind on a busy machine
+    assert peaks[1] < 3 << 29  # 400 MB as a rule; more where writing lags behind on a busy machine (1.3 GB at load 18)
 
 
 def test_file_over_the_limit_is_refused_with_its_reason(root: Path) -> None:
