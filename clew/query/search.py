@@ -206,13 +206,13 @@ class Searcher:
 
     # --- a question ----------------------------------------------------------------------------
 
-    def search(self, request: SearchRequest, prefixes: Sequence[str] | None = None) -> SearchResult:
-        """Answer. `prefixes`: nothing outside of these path prefixes takes part, in any path or step.
+    def search(self, request: SearchRequest) -> SearchResult:
+        """Answer.
 
         Raises WhereError and OptionError for what cannot be asked. A path that fails is named in `degraded`.
         """
         began = time.perf_counter()
-        found = self.find(request, prefixes)
+        found = self.find(request)
         answered, expansion = found.answered, found.expansion
         page = slice(request.offset, request.offset + request.k)
         with _timed(answered.timings, "hits"):
@@ -240,7 +240,6 @@ class Searcher:
         self,
         request: SearchRequest,
         variants: Sequence[Mapping[str, Any]] = ({},),
-        prefixes: Sequence[str] | None = None,
     ) -> Iterator[Ordinals]:
         """Chunks alone, best first, without the cost of hits: of the request, and of variants of how it is fused.
 
@@ -249,7 +248,7 @@ class Searcher:
         when it is taken. A ranking holds all candidates, and at least `offset + k` chunks where there are as many; it begins
         as the hits of `search` do.
         """
-        asked = self._prepare(request, prefixes)
+        asked = self._prepare(request)
         weights, _ = self._weights(request)
         answered = self._answer(asked, weights, request.over_fetch)
         for changes in variants:
@@ -265,14 +264,12 @@ class Searcher:
             weighed = {**weights, **dict.fromkeys(alone, 1.0)}
             yield self._ranking(one, fused, self._expand(one, fused), weighed)[0]
 
-    def find(
-        self, request: SearchRequest, prefixes: Sequence[str] | None = None, *, without: Mask | None = None
-    ) -> Found:
+    def find(self, request: SearchRequest, *, without: Mask | None = None) -> Found:
         """The ranking that `search` makes its hits of, at least `offset + k` deep where there is as much.
 
         `without`: chunks, by ordinal, that take no part, as if the index had lost them.
         """
-        asked = self._prepare(request, prefixes)
+        asked = self._prepare(request)
         if without is not None:
             asked = replace(asked, allowed=~without if asked.allowed is None else asked.allowed & ~without)
         weights, intent = self._weights(request)
@@ -285,12 +282,12 @@ class Searcher:
             ordinals=ordinals, scores=scores, expansion=expansion, intent=intent, asked=asked, answered=answered
         )
 
-    def _prepare(self, request: SearchRequest, prefixes: Sequence[str] | None) -> _Asked:
+    def _prepare(self, request: SearchRequest) -> _Asked:
         require_question(request.text)
         return _Asked(
             request=request,
             terms=analyze_question(request.text, self._pinned.languages),
-            allowed=self.allowed(request.where, prefixes),
+            allowed=self.allowed(request.where),
             vector=_once(lambda: self._query_vector(request.text)),
         )
 
@@ -298,17 +295,12 @@ class Searcher:
         """(terms,) the idf of each term of a question."""
         return self._tfidf().idf(question)
 
-    def allowed(self, expression: str | None, prefixes: Sequence[str] | None = None) -> Mask | None:
-        """Which chunks a filter and path prefixes let through, by ordinal; None: all. Raises WhereError."""
-        if not expression and prefixes is None:
+    def allowed(self, expression: str | None) -> Mask | None:
+        """Which chunks a filter lets through, by ordinal; None: all. Raises WhereError."""
+        if not expression:
             return None
         catalog = self._pinned.catalog
-        mask = np.ones(len(catalog), dtype=bool)
-        if expression:
-            mask &= where.parse(expression).mask(catalog, time.time_ns())
-        if prefixes is not None:
-            mask &= catalog.below(prefixes)
-        return catalog.chunk_mask(mask)
+        return catalog.chunk_mask(where.parse(expression).mask(catalog, time.time_ns()))
 
     def _query_vector(self, text: str) -> NDArray[np.float32]:
         embedder = self._embedder()
@@ -518,12 +510,7 @@ class Searcher:
             trails = _positions(expansion, first)
             bonus = sentence_bonus(match(asked.terms, self._tfidf().idf(asked.terms), texts, trails))
         answered.sentences = dict(zip(first.tolist(), bonus.tolist(), strict=True))
-        raised = scores[: len(first)] + bonus
-        order = np.lexsort((self._pinned.universe.tie[first], -raised))
-        return (
-            np.concatenate([first[order], ordinals[len(first) :]]),
-            np.concatenate([raised[order], scores[len(first) :]]),
-        )
+        return self._raised(ordinals, scores, bonus)
 
     def _reranked(
         self, asked: _Asked, answered: _Answered, ordinals: Ordinals, scores: Scores
@@ -541,11 +528,16 @@ class Searcher:
                 answered.degraded["rerank"] = str(error)
                 return ordinals, scores
         answered.reranked = dict(zip(first.tolist(), bonus.tolist(), strict=True))
-        raised = scores[: len(first)] + bonus
-        order = np.lexsort((self._pinned.universe.tie[first], -raised))
+        return self._raised(ordinals, scores, bonus)
+
+    def _raised(self, ordinals: Ordinals, scores: Scores, bonus: Scores) -> tuple[Ordinals, Scores]:
+        """The first hits in their order once a bonus is added; the others stay behind them."""
+        count = len(bonus)
+        raised = scores[:count] + bonus
+        order = np.lexsort((self._pinned.universe.tie[ordinals[:count]], -raised))
         return (
-            np.concatenate([first[order], ordinals[len(first) :]]),
-            np.concatenate([raised[order], scores[len(first) :]]),
+            np.concatenate([ordinals[:count][order], ordinals[count:]]),
+            np.concatenate([raised[order], scores[count:]]),
         )
 
     # --- whether anything answers --------------------------------------------------------------
