@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +30,13 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(run_module, "BATCH_GROWTH", 1)
     root = tmp_path / "docs"
     root.mkdir()
+    past = time.time() - 3600  # a file written just before it is read counts as changed: the clock cannot tell
     for number in range(FILES):
-        (root / f"n{number:02}.md").write_text(
+        page = root / f"n{number:02}.md"
+        page.write_text(
             f"# Page {number}\n\nThe lighthouse keeper of harbour {number}. [next](n{(number + 1) % FILES:02}.md)\n"
         )
+        os.utime(page, (past, past))
     build(root)
     return root
 
