@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +14,6 @@ from clew.cli.output import print_json, print_json_lines, print_text, progress, 
 if TYPE_CHECKING:
     from clew.indexer.place import Place
     from clew.indexer.upkeep import Upkeep
-    from clew_client.upkeep import SnapshotRow
 
 Wait = Annotated[str, typer.Option("--wait", metavar="TIME", help="How long to wait for another writer: 60s, 5m.")]
 
@@ -157,7 +155,9 @@ def snapshots(
 
 
 def _list(place: Place, as_json: bool) -> None:
-    rows = _snapshots(place)
+    from clew.query.kept import kept_snapshots
+
+    rows = kept_snapshots(place)
     if as_json:
         print_json_lines(rows)
         return
@@ -266,34 +266,6 @@ def purge(
         )
     if there:
         say(f"{path} is still at {root}: the next run indexes it again unless it is removed or excluded.")
-
-
-def _snapshots(place: Place) -> Iterator[SnapshotRow]:
-    from clew.errors import NoSuchSnapshotError
-    from clew.indexer.pins import pins
-    from clew.query.inspection import moment
-    from clew_client.upkeep import SnapshotRow as Row
-
-    held: dict[int, list[str]] = {}
-    for pin in pins(place.store):
-        held.setdefault(pin.number, []).append(pin.name)
-    for number in place.snapshots.numbers():
-        try:
-            snapshot = place.snapshots.read(number)
-        except NoSuchSnapshotError:  # swept meanwhile
-            continue
-        statistics = snapshot.statistics
-        yield Row(
-            number=number,
-            id=snapshot.id,
-            published=moment(snapshot.published_ns) or "",
-            generation=snapshot.generation,
-            files=sum(statistics.files.values()),
-            chunks=statistics.chunks,
-            links=sum(statistics.links.values()),
-            pins=tuple(held.get(number, ())),
-            pending=tuple(name for name, waits in snapshot.pending.model_dump().items() if waits),
-        )
 
 
 def _place(root: str, place: str | None, storage_option: list[str] | None) -> Place:

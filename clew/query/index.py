@@ -19,7 +19,7 @@ from clew.indexer.snapshots import Snapshot, Statistics
 from clew.query.inspection import Inspector, degraded
 from clew.query.pinned import PinnedIndex
 from clew.query.restriction import Restriction
-from clew_client.service import ChunkAnswer
+from clew_client.service import ChunkAnswer, Facets, TextPart
 from clew_client.types import (
     Calibration,
     CheckReport,
@@ -34,6 +34,7 @@ from clew_client.types import (
     ShownFile,
     Status,
 )
+from clew_client.upkeep import SnapshotRow
 
 if TYPE_CHECKING:
     from clew.indexer.progress import Progress
@@ -341,6 +342,22 @@ class Index:
     def show(self, path: str, record: str | None = None) -> ShownFile:
         """All that the index holds of one document."""
         return self._inspector.show(path, record)
+
+    def part(self, path: str, record: str | None = None, *, start: int = 0, length: int = 20_000) -> TextPart:
+        """A part of one document: the passages that touch `length` characters from `start`."""
+        return self._inspector.part(path, record, start=start, length=length, root=self._root)
+
+    def facets(self, where: str | None = None, *, below: str | None = None, limit: int = 20) -> Facets:
+        """How many of the documents that a filter allows have which type, language, folder (directly in `below`) and tag."""
+        from clew.query.facets import facets
+
+        return facets(self._pinned, where, below=below, limit=limit)
+
+    def snapshots(self, newest: int | None = None) -> Iterator[SnapshotRow]:
+        """The snapshots that are kept, rising, and their pins; the `newest` alone where that is given."""
+        from clew.query.kept import kept_snapshots
+
+        return kept_snapshots(self._place, newest)
 
     def errors(self, *, skip: int = 0) -> Iterator[ErrorRow]:
         """The ledger, without the first `skip`."""

@@ -20,7 +20,7 @@ from clew.indexer.batch import NEVER_NS
 from clew.indexer.chunking import join_spans
 from clew.query import where
 from clew.query.pinned import PinnedIndex
-from clew_client.service import ChunkAnswer
+from clew_client.service import ChunkAnswer, PassageSpan, TextPart
 from clew_client.types import (
     ChunkRow,
     ErrorRow,
@@ -234,6 +234,56 @@ class Inspector:
             meta=meta_of(document["meta"]) if document else {},
             chunks=tuple(self._chunk_row(row, ordinal) for row, ordinal in zip(rows, ordinals.tolist(), strict=True)),
             links=tuple(self._link_rows(condition)),
+        )
+
+    def part(
+        self, path: str, record: str | None = None, *, start: int = 0, length: int = 20_000, root: Root | None = None
+    ) -> TextPart:
+        """The passages of a document that touch `length` characters from `start`, as one text: bounded, whatever its size."""
+        pinned = self._pinned
+        file = self._file(path)
+        key = file["file_key"]
+        documents = pinned.tables["documents"].read(None, f"file_key = {key}").sort_by("record_number")
+        document = self._document(documents, path, record)
+        number = document["record_number"] if document else 0
+        chunks = pinned.chunks
+        ordinals = np.flatnonzero((chunks.file_keys == key) & (chunks.record_numbers == number))
+        ordinals = ordinals[np.lexsort((ordinals, chunks.char_starts[ordinals]))]
+        starts = chunks.char_starts[ordinals]
+        first = max(0, int(np.searchsorted(starts, start, side="right")) - 1)
+        past = max(first + 1, int(np.searchsorted(starts, start + length, side="left")))
+        rows = pinned.read_chunks([*ordinals[first:past], *ordinals[-1:]]).to_pylist()
+        last = rows.pop() if rows else None
+        begin = rows[0]["char_start"] if rows else 0
+        text = join_spans((row["char_start"] - begin, row["text"], row["tail"]) for row in rows)
+        return TextPart(
+            snapshot=pinned.snapshot.number,
+            path=path,
+            record=document["record"] if document else None,
+            url=url_of(root, pinned.snapshot.site.url_template, path),
+            state=file["state"],
+            title=document["title"] if document else None,
+            language=document["language"] if document else None,
+            type=file["kind"],
+            size=file["size"],
+            modified=moment(file["mtime_ns"]),
+            reason=file["reason"],
+            message=file["message"],
+            meta=meta_of(document["meta"]) if document else {},
+            char_start=begin,
+            char_end=begin + len(text),
+            characters=max(last["char_end"] + len(last["tail"]), begin + len(text)) if last else 0,
+            text=text,
+            passages=tuple(
+                PassageSpan(
+                    chunk_key=pinned.public_key(row["chunk_key"]),
+                    char_start=row["char_start"],
+                    char_end=row["char_end"],
+                    heading_path=tuple(row["heading_path"]),
+                    location=location_of(row["location_unit"], row["location_value"]),
+                )
+                for row in rows
+            ),
         )
 
     def _document(self, documents: pa.Table, path: str, record: str | None) -> dict[str, Any] | None:

@@ -6,7 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from clew_client.types import ChunkRow, ErrorRow, FileRow, LinkRow, Status
+from clew_client.types import ChunkRow, ErrorRow, FileRow, LinkRow, Location, Status
+from clew_client.upkeep import SnapshotRow
 
 
 class _Answer(BaseModel):
@@ -84,6 +85,62 @@ class ChunkAnswer(_Answer):
     title: str | None = None
     url: str | None = None
     chunk: ChunkRow
+
+
+class FacetValue(_Answer):
+    """A value, and how many documents have it."""
+
+    value: str
+    documents: int
+
+
+class Facets(_Answer):
+    """What the documents that a filter allows can be narrowed by."""
+
+    snapshot: int
+    documents: int = Field(description="That the filter allows.")
+    fields: dict[str, tuple[FacetValue, ...]] = Field(
+        description="`type`, `lang`, `folder` and `tag`; the most frequent values first."
+    )
+
+
+class PassageSpan(_Answer):
+    """A passage by its place."""
+
+    chunk_key: int
+    char_start: int
+    char_end: int
+    heading_path: tuple[str, ...] = ()
+    location: Location | None = None
+
+
+class TextPart(_Answer):
+    """A part of a document, of whole passages."""
+
+    snapshot: int
+    path: str
+    record: str | None = None
+    url: str | None = None
+    state: str
+    title: str | None = None
+    language: str | None = None
+    type: str | None = None
+    size: int = 0  # of the file, bytes
+    modified: str | None = None  # ISO 8601, UTC
+    reason: str | None = None
+    message: str | None = None
+    meta: dict[str, Any] = Field(default_factory=dict)
+    char_start: int = Field(0, description="Where `text` begins in the document's text, in code points.")
+    char_end: int = 0
+    characters: int = Field(0, description="Of the whole document.")
+    text: str = ""
+    passages: tuple[PassageSpan, ...] = ()
+
+
+class SnapshotList(_Answer):
+    """The snapshots that are kept, the newest first."""
+
+    snapshots: tuple[SnapshotRow, ...] = ()
 
 
 class ReindexRequest(BaseModel):

@@ -11,7 +11,7 @@ from fastapi.openapi.utils import get_openapi
 
 import clew
 from clew.daemon.collections import Collections
-from clew.daemon.http import health, pages, problems, routes
+from clew.daemon.http import browsing, health, pages, problems, routes
 from clew.daemon.http.access import Gatekeeper
 from clew.daemon.http.answering import Answering
 from clew.daemon.http.compression import Compression
@@ -20,7 +20,7 @@ from clew.daemon.http.settings import HttpSettings
 from clew.daemon.keys import KeyRing
 
 #: Everything that is answered. A part with routes of its own adds its router here.
-ROUTERS = (health.router, routes.router)
+ROUTERS = (health.router, routes.router, browsing.router)
 
 _DESCRIPTION = """Search over collections of files on four paths at once, hits followed along their hyperlinks.
 
