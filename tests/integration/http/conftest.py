@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 
 import clew
 from clew.connectors.objects import ObjectStore
+from clew.daemon import keys as key_module
 from clew.daemon.collections import Collections
 from clew.daemon.http.app import create_app
 from clew.daemon.http.settings import HttpSettings
@@ -29,6 +30,14 @@ def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _own_cache(session_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(session_cache))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _quick_hashes() -> Iterator[None]:
+    """scrypt as it is, at a cost that a hundred tests can pay; `test_keys` looks at the real one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(key_module, "_N", 16)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -55,9 +64,9 @@ def collections(root: Path, session_cache: Path) -> Iterator[Collections]:
         served.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def client(collections: Collections) -> Iterator[TestClient]:
-    """A program of this machine."""
+    """A program of this machine, asking an app with the default settings that all tests share."""
     with client_of(create_app(collections)) as client:
         yield client
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import runpy
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,12 @@ SEARCH = "/v1/collections/handbook/search"
 
 def status(client: TestClient, key: str | None, path: str = "/v1/collections") -> int:
     return client.get(path, headers={"Authorization": f"Bearer {key}"} if key else {}).status_code
+
+
+def test_guessing_a_secret_costs_memory_and_time() -> None:
+    """The other tests hash cheaply: what is shipped is read from the source of the module as it is imported anew."""
+    shipped = runpy.run_path(module.__file__)
+    assert shipped["_N"] * shipped["_R"] * 128 >= 16 << 20  # bytes that a guess takes (RFC 7914)
 
 
 def test_from_the_first_key_on_one_is_needed(locked: TestClient, keys: Keys) -> None:

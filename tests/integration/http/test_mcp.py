@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pytest
 from mcp import Client as McpClient
 from mcp import StdioServerParameters
 
@@ -61,7 +64,40 @@ def test_what_is_wrong_is_said_to_the_assistant(collections: Collections) -> Non
     talk(collections, ask)
 
 
-def test_command_speaks_over_stdin_and_stdout(root: Path, session_cache: Path) -> None:
+def test_command_speaks_over_stdin_and_stdout(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the command serves, line by line as any assistant writes it; in this process, as another one takes 1.6 s to start."""
+    from clew.cli.mcp import mcp as command
+
+    (server_in, client_out), (client_in, server_out) = os.pipe(), os.pipe()
+    with (
+        os.fdopen(server_in) as stdin,
+        os.fdopen(server_out, "w") as stdout,
+        os.fdopen(client_out, "w") as said,
+        os.fdopen(client_in) as heard,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        monkeypatch.setattr(sys, "stdin", stdin)
+        monkeypatch.setattr(sys, "stdout", stdout)
+        serving = pool.submit(command, str(root))
+
+        def ask(method: str, **params: Any) -> Any:
+            said.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) + "\n")
+            said.flush()
+            return json.loads(heard.readline())["result"]
+
+        hello = ask(
+            "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "test", "version": "0"}
+        )
+        assert hello["serverInfo"]["name"] == "clew"
+        said.write('{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+        found = ask("tools/call", name="search", arguments={"query": "signing key", "k": 1})
+        assert len(found["structuredContent"]["passages"]) == 1
+        said.close()  # the assistant has gone: the command ends
+        serving.result(30)
+
+
+@pytest.mark.slow
+def test_command_in_a_process_of_its_own_speaks_to_the_official_client(root: Path, session_cache: Path) -> None:
     async def talking() -> None:
         command = StdioServerParameters(
             command=sys.executable,
