@@ -72,7 +72,7 @@ def measure(kind: str, n: int, m: int, dimension: int, repeats: int) -> dict[str
         return expand(seeds, scores, graph, options, tie=tie, relevance=relevance, question=asked, passages=beside)
 
     # Seeds of a site are pages that have links; where one has none there is nothing to walk.
-    sources = graph.sources[rng.integers(0, len(graph), 10 * repeats)].astype(np.int64).reshape(repeats, 10)
+    sources = source[rng.integers(0, m, 10 * repeats)].reshape(repeats, 10)
     for hops, fanout, direction in WALKS:
         options = ExpandOptions.model_validate({"hops": hops, "fanout": fanout, "direction": direction})
         variants = {"walk": (None, None), "and residuals": (question, None), "and neighbours": (question, passages)}

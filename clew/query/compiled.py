@@ -16,10 +16,25 @@ from numpy.typing import NDArray
 
 from clew.query.candidates import Ordinals, Scores
 from clew.query.graph import LinkGraph, VisitedRegistry
-from clew.query.steps import GRAIN, LANES, Carried, Found, Links, Passages, Reach, TermBits, Vectors, whole
+from clew.query.prefetch import make_compilable, prefetch
+from clew.query.steps import (
+    GRAIN,
+    LANES,
+    NOTHING,
+    SPENT,
+    Carried,
+    Found,
+    Links,
+    Passages,
+    Reach,
+    TermBits,
+    Vectors,
+)
 
 Kernels = Mapping[str, Callable[..., Any]]
 
+AHEAD = 4  # vectors; that many are asked for before they are read
+CACHE_LINE = 16  # float32
 WORTH_IT = 100_000  # links; a smaller graph is walked in no time either way
 _lock = threading.Lock()
 _kernels: dict[str, Callable[..., Any]] = {}
@@ -40,6 +55,8 @@ def load() -> bool:
         except ImportError:
             return False
         numba.extending.register_jitable(_lanes)
+        numba.extending.register_jitable(_scale)
+        make_compilable()
         try:
             kernels = _compiled(numba.njit, cache=True)
         except RuntimeError:  # no folder to keep compiled code in
@@ -76,17 +93,27 @@ def gains(
     return _gains(_kernels or _PLAIN, graph, links, found, terms, carried)
 
 
-def without(vectors: Vectors, bases: Vectors, rows: NDArray[np.int64]) -> Vectors:
-    """As `steps.without`."""
-    out = np.array(vectors, dtype=np.float32)
-    (_kernels or _PLAIN)["project_rows"](out, bases, rows, np.empty(LANES, dtype=np.float32))
-    return out
+def read_on(
+    vectors: Vectors,
+    found: Ordinals,
+    bases: Vectors,
+    chains: NDArray[np.int64],
+    rest: Vectors,
+    parent: NDArray[np.int64],
+) -> tuple[Vectors, Vectors]:
+    """As `steps.read_on`."""
+    shape = len(found), vectors.shape[1]
+    added, left = np.empty(shape, dtype=np.float32), np.empty(shape, dtype=np.float32)
+    (_kernels or _PLAIN)["follow_trails"](
+        vectors, found, bases, chains, rest, parent, np.float32(NOTHING), np.empty(LANES, dtype=np.float32), added, left
+    )
+    return added, left
 
 
-def unit(vectors: Vectors, least: float) -> Vectors:
-    """As `steps.unit`."""
-    out = np.array(vectors, dtype=np.float32)
-    (_kernels or _PLAIN)["scale_rows"](out, np.float32(least), np.empty(LANES, dtype=np.float32))
+def asking(rest: Vectors) -> Vectors:
+    """As `steps.asking`."""
+    out = np.empty_like(rest)
+    (_kernels or _PLAIN)["scale_rows"](rest, np.float32(SPENT), GRAIN, np.empty(LANES, dtype=np.float32), out)
     return out
 
 
@@ -112,7 +139,9 @@ def _discover(
     back: bool,
 ) -> Found:
     passages = reach.passages if reach.radius else None
-    most = len(level) * reach.fanout * (2 * reach.radius + 1 if passages else 1)
+    links = len(level) * reach.fanout
+    degree = np.empty(len(level), dtype=np.int64)
+    most = links * (2 * reach.radius + 1 if passages else 1)
     columns = np.empty((3, most), dtype=np.int64)
     flags = np.empty((2, most), dtype=np.bool_)
     back_columns = np.empty((3, most if back else 0), dtype=np.int64)
@@ -124,13 +153,14 @@ def _discover(
         reach.tie, _NO_MASK if reach.allowed is None else reach.allowed, reach.allowed is not None, reach.outgoing,
         reach.incoming, reach.fanout, reach.look, reach.floor, reach.radius if passages else 0,
         passages.at if passages else _NO_PLACES, passages.document_of if passages else _NO_DOCUMENTS,
-        visited.marks, visited.generation, first, back, np.empty(reach.fanout, dtype=np.int64),
-        columns, flags, back_columns, back_flags, found,
+        visited.marks, visited.generation, first, back,
+        np.empty((3, links), dtype=np.int64), np.empty(links, dtype=np.bool_), degree, columns, flags, back_columns, back_flags, found,
     )  # fmt: skip
     return Found(
         ordinals=found[:count],
         links=_links(columns, flags, n),
         back=_links(back_columns, back_flags, m),
+        degree=degree,
         scanned=scanned,
         capped=capped,
         cut=cut,
@@ -149,7 +179,7 @@ def _gains(
     gain, best = np.zeros(len(links), dtype=np.float64), np.empty(len(found), dtype=np.int64)
     if carried.rest is not None and carried.vectors is not None:
         kernels["ask_vectors"](
-            links.parent, links.place, found, whole(carried.rest), carried.vectors, GRAIN, carried.dense, gain
+            links.parent, links.place, found, carried.rest, carried.vectors, GRAIN, carried.dense, gain
         )
     lexical = carried.missing is not None and terms is not None
     kernels["weigh_links"](
@@ -165,13 +195,31 @@ def _gains(
 
 def follow_links(  # type: ignore[no-untyped-def]
     level, starts, targets, weights, incoming_starts, incoming, sources, incoming_weights, tie, allowed, filtered, forward, backward,
-    fanout, look, floor, radius, at, document_of, marks, generation, first, back, chosen,
-    columns, flags, back_columns, back_flags, found,
+    fanout, look, floor, radius, at, document_of, marks, generation, first, back,
+    picked, leaving, degrees, columns, flags, back_columns, back_flags, found,
 ):  # fmt: skip
-    """As `steps.discover`: of each chunk the links of both directions are merged, each neighbour once."""
-    n = m = count = scanned = capped = 0
-    cut = False
-    room = len(found)
+    """As `steps.discover`: of each chunk the links of both directions are merged, each neighbour once.
+
+    In several rounds, each of which asks for the memory that the next one reads: of 665 chunks among a million nearly
+    every look is a cache miss, and one by one they take twice as long as all of them together.
+    """
+    scanned = capped = 0
+    for p in range(len(level)):
+        if forward:
+            prefetch(starts, level[p])
+        if backward:
+            prefetch(incoming_starts, level[p])
+    for p in range(len(level)):
+        if forward:
+            a = starts[level[p]]
+            prefetch(weights, a)
+            prefetch(targets, a)
+        if backward:
+            b = incoming_starts[level[p]]
+            prefetch(incoming_weights, b)
+            prefetch(sources, b)
+            prefetch(incoming, b)
+    picks = 0
     for p in range(len(level)):
         node = level[p]
         a, a_end, b, b_end, degree = 0, 0, 0, 0, 0
@@ -183,11 +231,12 @@ def follow_links(  # type: ignore[no-untyped-def]
             b, b_end = incoming_starts[node], incoming_starts[node + 1]
             degree += b_end - b
             b_end = min(b_end, b + look)
+        degrees[p] = degree
         scanned += (a_end - a) + (b_end - b)
         if degree > fanout:
             capped += 1
-        taken = 0
-        while taken < fanout:
+        begin = picks
+        while picks - begin < fanout:
             while a < a_end and not (weights[a] >= floor and (not filtered or allowed[targets[a]])):
                 a += 1
             while b < b_end and not (incoming_weights[b] >= floor and (not filtered or allowed[sources[b]])):
@@ -209,50 +258,71 @@ def follow_links(  # type: ignore[no-untyped-def]
                 b += 1
             doubled = False
             if forward and backward:
-                for i in range(taken):
-                    if chosen[i] == end:
+                for i in range(begin, picks):
+                    if picked[1, i] == end:
                         doubled = True
                         break
             if doubled:
                 continue
-            chosen[taken] = end
-            taken += 1
-            for step in range(2 * radius + 1):
-                reached = end
-                if step > 0:
-                    distance = (step + 1) // 2
-                    place = tie[end] + (distance if step % 2 == 1 else -distance)
-                    if place < 0 or place >= len(at):
-                        continue
-                    reached = at[place]
-                    if document_of[reached] != document_of[end]:
-                        continue
-                mark = marks[reached]
-                seen = mark >> 32 == generation
-                number = mark & 0xFFFFFFFF
-                if seen and number < first:
-                    if back:
-                        back_columns[0, m], back_columns[1, m], back_columns[2, m] = p, number, edge
-                        back_flags[0, m], back_flags[1, m] = leave, step > 0
-                        m += 1
+            picked[0, picks], picked[1, picks], picked[2, picks], leaving[picks] = p, end, edge, leave
+            picks += 1
+            prefetch(marks, end)
+            prefetch(tie, end)
+            prefetch(weights, edge)
+    if radius > 0:
+        for i in range(picks):
+            prefetch(at, tie[picked[1, i]])
+            prefetch(document_of, picked[1, i])
+        for i in range(picks):
+            place = tie[picked[1, i]]
+            for beside in range(max(0, place - radius), min(len(at), place + radius + 1)):
+                prefetch(marks, at[beside])
+                prefetch(document_of, at[beside])
+    n = m = count = 0
+    cut = False
+    room = len(found)
+    for i in range(picks):
+        p, end, edge, leave = picked[0, i], picked[1, i], picked[2, i], leaving[i]
+        for step in range(2 * radius + 1):
+            reached = end
+            if step > 0:
+                distance = (step + 1) // 2
+                place = tie[end] + (distance if step % 2 == 1 else -distance)
+                if place < 0 or place >= len(at):
                     continue
-                if not seen:
-                    if count == room:
-                        cut = True
-                        continue
-                    number = first + count
-                    found[count] = reached
-                    marks[reached] = (generation << 32) + number
-                    count += 1
-                columns[0, n], columns[1, n], columns[2, n] = p, number - first, edge
-                flags[0, n], flags[1, n] = leave, step > 0
-                n += 1
+                reached = at[place]
+                if document_of[reached] != document_of[end]:
+                    continue
+            mark = marks[reached]
+            seen = mark >> 32 == generation
+            number = mark & 0xFFFFFFFF
+            if seen and number < first:
+                if back:
+                    back_columns[0, m], back_columns[1, m], back_columns[2, m] = p, number, edge
+                    back_flags[0, m], back_flags[1, m] = leave, step > 0
+                    m += 1
+                continue
+            if not seen:
+                if count == room:
+                    cut = True
+                    continue
+                number = first + count
+                found[count] = reached
+                marks[reached] = (generation << 32) + number
+                count += 1
+            columns[0, n], columns[1, n], columns[2, n] = p, number - first, edge
+            flags[0, n], flags[1, n] = leave, step > 0
+            n += 1
     return n, m, count, scanned, capped, cut
 
 
 def ask_vectors(parents, places, found, rest, vectors, grain, share, asked):  # type: ignore[no-untyped-def]
     """`share` times the cosine of what is left of the question and each end; exact, so it may be added in any order."""
     for i in range(len(parents)):
+        if i + AHEAD < len(parents):
+            coming = vectors[found[places[i + AHEAD]]]
+            for j in range(0, len(coming), CACHE_LINE):
+                prefetch(coming, j)
         a, b = rest[parents[i]], vectors[found[places[i]]]
         total = np.float32(0.0)
         for j in range(len(a)):
@@ -267,7 +337,7 @@ def weigh_links(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """On entry `gain` holds what vectors say."""
     best[:] = -1
-    zero, one = np.uint64(0), np.uint64(1)
+    one = np.uint64(1)
     for i in range(len(parents)):
         p, place = parents[i], places[i]
         worth = np.float64(weights[edges[i]]) * link
@@ -277,9 +347,8 @@ def weigh_links(  # type: ignore[no-untyped-def]
         if lexical:
             fresh = terms[place] & missing[p]
             told = 0.0
-            for term in range(len(shares)):
-                if (fresh >> np.uint64(term)) & one != zero:
-                    told += shares[term]
+            for term in range(len(shares)):  # without branches: which terms are there cannot be foreseen
+                told += shares[term] * np.float64((fresh >> np.uint64(term)) & one)
             worth += lexical_share * told
         value = scores[p] * worth
         gain[i] = value if value > 0.0 else 0.0
@@ -287,25 +356,42 @@ def weigh_links(  # type: ignore[no-untyped-def]
             best[place] = i
 
 
-def project_rows(vectors, bases, rows, sums):  # type: ignore[no-untyped-def]
-    """Each vector less its part along the unit vector `bases[row]`, in place."""
-    for i in range(len(vectors)):
-        a, b = vectors[i], bases[rows[i]]
-        along = _lanes(a, b, sums)  # type: ignore[no-untyped-call]
-        for j in range(len(a)):
-            a[j] -= along * b[j]
+def follow_trails(vectors, found, bases, chains, rest, parent, least, sums, added, left):  # type: ignore[no-untyped-def]
+    """As `steps.read_on`."""
+    for i in range(len(found)):
+        if i + AHEAD < len(found):
+            coming = vectors[found[i + AHEAD]]
+            for j in range(0, len(coming), CACHE_LINE):
+                prefetch(coming, j)
+        fresh, one, asked = added[i], vectors[found[i]], rest[parent[i]]
+        for j in range(len(fresh)):
+            fresh[j] = one[j]
+        for row in chains[i]:
+            before = bases[row]
+            along = _lanes(fresh, before, sums)  # type: ignore[no-untyped-call]
+            for j in range(len(fresh)):
+                fresh[j] -= along * before[j]
+        scale = _scale(fresh, least, sums)  # type: ignore[no-untyped-call]
+        for j in range(len(fresh)):
+            fresh[j] *= scale
+        along = _lanes(asked, fresh, sums)  # type: ignore[no-untyped-call]
+        for j in range(len(fresh)):
+            left[i, j] = asked[j] - along * fresh[j]
 
 
-def scale_rows(vectors, least, sums):  # type: ignore[no-untyped-def]
-    """Each row to length 1; rows shorter than `least` to 0; in place."""
+def scale_rows(vectors, least, grain, sums, out):  # type: ignore[no-untyped-def]
+    """As `steps.asking`."""
     for i in range(len(vectors)):
         a = vectors[i]
-        length = np.sqrt(_lanes(a, a, sums))  # type: ignore[no-untyped-call]
-        scale = np.float32(0.0)
-        if length >= least and length > np.float32(0.0):
-            scale = np.float32(1.0) / length
+        scale = _scale(a, least, sums)  # type: ignore[no-untyped-call]
         for j in range(len(a)):
-            a[j] *= scale
+            out[i, j] = np.rint(a[j] * scale * grain)
+
+
+def _scale(a, least, sums):  # type: ignore[no-untyped-def]
+    """What makes a vector as long as 1; 0 for one shorter than `least`."""
+    length = np.sqrt(_lanes(a, a, sums))  # type: ignore[no-untyped-call]
+    return np.float32(1.0) / length if length >= least and length > np.float32(0.0) else np.float32(0.0)
 
 
 def _lanes(a, b, sums):  # type: ignore[no-untyped-def]
@@ -350,7 +436,7 @@ def order_depth_first(parent, scores, tie, head, following, number):  # type: ig
             at = following[at]
 
 
-_LOOPS = (follow_links, ask_vectors, weigh_links, project_rows, scale_rows, order_depth_first)
+_LOOPS = (follow_links, ask_vectors, weigh_links, follow_trails, scale_rows, order_depth_first)
 _ANY_ORDER = (ask_vectors,)  # loops whose sums the compiler may reorder
 _PLAIN: Kernels = {loop.__name__: loop for loop in _LOOPS}
 
@@ -378,7 +464,10 @@ def _try_out(kernels: Kernels) -> None:
     )  # fmt: skip
     _gains(kernels, graph, found.links, found.ordinals, np.ones(len(found.ordinals), dtype=np.uint64), carried)
     square, sums = np.ones((1, n), dtype=np.float32), np.empty(LANES, dtype=np.float32)
-    kernels["project_rows"](square, square, level, sums)
-    kernels["scale_rows"](square, np.float32(0), sums)
+    chains = np.zeros((1, 1), dtype=np.int64)
+    kernels["follow_trails"](
+        square, level, square, chains, square, level, np.float32(0), sums, square.copy(), square.copy()
+    )
+    kernels["scale_rows"](square, np.float32(0), GRAIN, sums, square.copy())
     numbers = np.empty((3, n), dtype=np.int64)
     kernels["order_depth_first"](np.full(1, -1), np.ones(1), tie, numbers[0], numbers[1], numbers[2])

@@ -184,7 +184,7 @@ class Expansion:
             carried = _carried(residual, np.ones(1), constants, link=link, dense=dense, lexical=lexical)
             return float(steps.gains(walked.graph, links, end, terms, carried)[0][0])
 
-        degree = int(_degree(walked.graph, walked.reach, self.ordinals[parent : parent + 1])[0])
+        degree = int(steps.degree_of(walked.graph, walked.reach, self.ordinals[parent : parent + 1])[0])
         factor = constants.beside if self.beside[index] else 1.0
         weight, dense, lexical = float(walked.graph.weights[self.edges[index]]), worth(0, 1, 0), worth(0, 0, 1)
         value = constants.link * weight * factor + constants.dense * dense + constants.lexical * lexical
@@ -242,9 +242,7 @@ def expand(
         floor=np.float32(floor), allowed=allowed, radius=weights.radius, passages=passages,
     )  # fmt: skip
     with graph.visited() as visited:
-        walk = _Walk(
-            graph, options, reach, visited, Residual(question, compiled if compiled.is_loaded() else steps), weights
-        )
+        walk = _Walk(graph, options, reach, visited, Residual(question, stepping), weights)
         return walk.run(ordinals[keep], np.asarray(scores, dtype=np.float64)[keep], relevance)
 
 
@@ -285,7 +283,7 @@ class _Walk:
             )
             self.scanned += found.scanned
             self.capped += found.capped
-            damped = 1.0 + self.weights.damping * np.log1p(_degree(self.graph, self.reach, level.ordinals))
+            damped = 1.0 + self.weights.damping * np.log1p(found.degree)
             carried = _carried(self.residual, self.weights.transfer * (level.scores / damped), self.weights)
             if lift and len(found.back):
                 self.levels[0] = self._lifted(level, found.back, carried)
@@ -295,7 +293,7 @@ class _Walk:
                 break
             terms = self.residual.terms_of(found.ordinals)
             gain, best = self.stepping.gains(self.graph, found.links, found.ordinals, terms, carried)
-            own = np.nan_to_num(np.asarray(relevance(found.ordinals), dtype=np.float64))
+            own = _numbers(relevance(found.ordinals))
             bonus = self._bonus(gain[best], own)
             links = found.links
             following = _Level(
@@ -399,6 +397,12 @@ class _Level:
         )  # fmt: skip
 
 
+def _numbers(scores: Scores) -> Scores:
+    """Scores of which none is NaN."""
+    scores = np.asarray(scores, dtype=np.float64)
+    return scores if np.isfinite(scores).all() else np.nan_to_num(scores)  # which takes 18 µs for 600, always
+
+
 def _carried(residual: Residual, scores: Scores, constants: ExpansionWeights, **instead: float) -> Carried:
     """What the level that the residual stands at hands on. The seeds' scores are those before any link."""
     rest, vectors = residual.rest_of_level()
@@ -407,13 +411,3 @@ def _carried(residual: Residual, scores: Scores, constants: ExpansionWeights, **
         scores=scores, beside=constants.beside, rest=rest, vectors=vectors, missing=residual.missing,
         shares=residual.shares, **parts,
     )  # fmt: skip
-
-
-def _degree(graph: LinkGraph, reach: Reach, level: Ordinals) -> NDArray[np.int64]:
-    """Links of each chunk, in the directions that are followed."""
-    degree = np.zeros(len(level), dtype=np.int64)
-    if reach.outgoing:
-        degree += graph.out_degree(level)
-    if reach.incoming:
-        degree += graph.in_degree(level)
-    return degree

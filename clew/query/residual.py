@@ -16,9 +16,6 @@ from clew.query import steps
 from clew.query.candidates import Ordinals, Scores
 from clew.query.steps import Stepping, TermBits, Vectors
 
-_SPENT = 0.1  # a residual shorter than this (of a unit question) says nothing: what is left is noise
-_NOTHING = 1e-4  # a passage that adds less than this to what its trail spans adds no direction
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Question:
@@ -41,7 +38,9 @@ class Residual:
         self.terms = question.terms if len(question.idf) and float(question.idf.sum()) > 0 else None
         self.shares = question.idf / question.idf.sum() if self.terms is not None else np.empty(0)
         self.rest: Vectors = np.empty((0, 0), dtype=np.float32)  # (level, d) the question, off each trail's span
-        self.bases: list[Vectors] = []  # by depth: the direction that each chunk added to its trail's span
+        self.bases: Vectors = np.empty(
+            (0, 0), dtype=np.float32
+        )  # the direction that each chunk added to its trail's span
         self.chains: NDArray[np.int64] = np.empty((0, 0), dtype=np.int64)  # (level, depth + 1) rows of `bases`
         self.read: TermBits | None = None  # (level,) question terms that each trail holds
 
@@ -53,16 +52,15 @@ class Residual:
     def start(self, seeds: Ordinals) -> None:
         """Trails of one chunk each."""
         if self.vector is not None and self.vectors is not None:
-            base = self.stepping.unit(self.vectors[seeds], _NOTHING)
-            rows = np.arange(len(seeds))
-            asked = np.ascontiguousarray(np.broadcast_to(self.vector, base.shape))
-            self.bases, self.chains, self.rest = [base], rows[:, None], self.stepping.without(asked, base, rows)
+            self.rest, self.bases = self.vector[None, :], np.empty((0, len(self.vector)), dtype=np.float32)
+            self.chains = np.empty((1, 0), dtype=np.int64)
+            self._read_on(self.vectors, seeds, np.zeros(len(seeds), dtype=np.int64))
         if self.terms is not None:
             self.read = self.terms(seeds)
 
     def rest_of_level(self) -> tuple[Vectors | None, Vectors | None]:
-        """(unit vectors of what the trails leave, the chunks' vectors); None where there are no vectors."""
-        return (None, None) if self.vector is None else (self.stepping.unit(self.rest, _SPENT), self.vectors)
+        """(what the trails leave, by `asking`; the chunks' vectors); None where there are no vectors."""
+        return (None, None) if self.vector is None else (self.stepping.asking(self.rest), self.vectors)
 
     def terms_of(self, found: Ordinals) -> TermBits | None:
         """Which question terms chunks hold."""
@@ -71,13 +69,13 @@ class Residual:
     def follow(self, found: Ordinals, parent: NDArray[np.int64], terms: TermBits | None) -> None:
         """Go on to chunks that were found, each along the trail of its parent (an index into the level)."""
         if self.vector is not None and self.vectors is not None:
-            chains = self.chains[parent]
-            fresh = self.vectors[found]
-            for base, rows in zip(self.bases, chains.T, strict=True):
-                fresh = self.stepping.without(fresh, base, rows)
-            base, rows = self.stepping.unit(fresh, _NOTHING), np.arange(len(parent))
-            self.rest = self.stepping.without(self.rest[parent], base, rows)
-            self.bases.append(base)
-            self.chains = np.hstack([chains, rows[:, None]])
+            self._read_on(self.vectors, found, parent)
         if self.read is not None and terms is not None:
             self.read = self.read[parent] | terms
+
+    def _read_on(self, vectors: Vectors, found: Ordinals, parent: NDArray[np.int64]) -> None:
+        chains = self.chains[parent]
+        added, self.rest = self.stepping.read_on(vectors, found, self.bases, chains, self.rest, parent)
+        rows = np.arange(len(self.bases), len(self.bases) + len(found))
+        self.bases = np.concatenate([self.bases, added])
+        self.chains = np.hstack([chains, rows[:, None]])

@@ -20,6 +20,8 @@ Vectors = NDArray[np.float32]
 TermBits = NDArray[np.uint64]
 
 GRAIN = np.float32(4000)  # (GRAIN + √d / 2)² must stay below 2²⁴
+SPENT = 0.1  # a residual shorter than this (of a unit question) says nothing: what is left is noise
+NOTHING = 1e-4  # a passage that adds less than this to what its trail spans adds no direction
 LANES = 64  # partial sums of a dot product; divides the dimension of most models
 LOOK = 16  # under a filter, so many times the fan-out of a chunk's links are looked at for ones that it allows
 
@@ -79,6 +81,7 @@ class Found:
     ordinals: Ordinals  # not seen before, in the order in which links lead to them
     links: Links  # to them
     back: Links  # to chunks seen before, whose `place` is their number in the walk; filled for the first level alone
+    degree: NDArray[np.int64]  # (level,) links of each chunk, in the directions that are followed
     scanned: int  # links looked at
     capped: int  # chunks with more links than the fan-out
     cut: bool  # there was more than room
@@ -93,7 +96,7 @@ class Carried:
     beside: float  # how much of that is left for a passage beside its end
     dense: float
     lexical: float
-    rest: Vectors | None = None  # (level, d) unit vectors of what the question still asks; 0 where nothing is left
+    rest: Vectors | None = None  # (level, d) what the question still asks, by `asking`
     vectors: Vectors | None = None  # (n, d) by ordinal
     missing: TermBits | None = None  # (level,) question terms that the trail lacks
     shares: Scores = field(default_factory=lambda: np.empty(0))  # of the terms, 1 in all
@@ -118,9 +121,17 @@ class Stepping(Protocol):
         self, graph: LinkGraph, links: Links, found: Ordinals, terms: TermBits | None, carried: Carried
     ) -> tuple[Scores, NDArray[np.int64]]: ...
 
-    def without(self, vectors: Vectors, bases: Vectors, rows: NDArray[np.int64]) -> Vectors: ...
+    def read_on(
+        self,
+        vectors: Vectors,
+        found: Ordinals,
+        bases: Vectors,
+        chains: NDArray[np.int64],
+        rest: Vectors,
+        parent: NDArray[np.int64],
+    ) -> tuple[Vectors, Vectors]: ...
 
-    def unit(self, vectors: Vectors, least: float) -> Vectors: ...
+    def asking(self, rest: Vectors) -> Vectors: ...
 
     def preorder(
         self, parent: NDArray[np.int64], scores: Scores, tie: NDArray[np.int64], sizes: Sequence[int]
@@ -137,11 +148,7 @@ def discover(
     if reach.incoming:
         parts.append((graph.arriving(level, reach.look), False))
     scanned = sum(len(ends) for ends, _ in parts)
-    degree = np.zeros(len(level), dtype=np.int64)
-    if reach.outgoing:
-        degree += graph.out_degree(level)
-    if reach.incoming:
-        degree += graph.in_degree(level)
+    degree = degree_of(graph, reach, level)
     parent = np.concatenate([part.parent for part, _ in parts])
     ends = np.concatenate([part.ordinals for part, _ in parts])
     edges = np.concatenate([part.edges for part, _ in parts])
@@ -183,10 +190,21 @@ def discover(
             parent=parent[fresh], place=place, edges=edges[fresh], outgoing=outgoing[fresh], beside=beside[fresh]
         ),
         back=Links(parent=parent[old], place=slots, edges=edges[old], outgoing=outgoing[old], beside=beside[old]),
+        degree=degree,
         scanned=scanned,
         capped=int(np.count_nonzero(degree > reach.fanout)),
         cut=cut,
     )
+
+
+def degree_of(graph: LinkGraph, reach: Reach, level: Ordinals) -> NDArray[np.int64]:
+    """Links of each chunk, in the directions that are followed."""
+    degree = np.zeros(len(level), dtype=np.int64)
+    if reach.outgoing:
+        degree += graph.out_degree(level)
+    if reach.incoming:
+        degree += graph.in_degree(level)
+    return degree
 
 
 def gains(
@@ -199,8 +217,8 @@ def gains(
         weight[links.beside] *= carried.beside
     worth = weight
     if carried.rest is not None and carried.vectors is not None:
-        rest, there = whole(carried.rest), whole(carried.vectors[found])
-        asked = np.einsum("ij,ij->i", rest[links.parent], there[links.place]).astype(np.float64) / GRAIN**2
+        there = whole(carried.vectors[found])
+        asked = np.einsum("ij,ij->i", carried.rest[links.parent], there[links.place]).astype(np.float64) / GRAIN**2
         worth = worth + carried.dense * np.maximum(asked, 0.0)
     if carried.missing is not None and terms is not None:
         fresh = terms[links.place] & carried.missing[links.parent]
@@ -242,9 +260,32 @@ def dots(a: Vectors, b: Vectors) -> Vectors:
     return np.ascontiguousarray(sums[:, 0])
 
 
-def without(vectors: Vectors, bases: Vectors, rows: NDArray[np.int64]) -> Vectors:
-    """Each vector less its part along the unit vector `bases[row]`."""
-    along = bases[rows]
+def read_on(
+    vectors: Vectors,
+    found: Ordinals,
+    bases: Vectors,
+    chains: NDArray[np.int64],
+    rest: Vectors,
+    parent: NDArray[np.int64],
+) -> tuple[Vectors, Vectors]:
+    """The direction that each chunk adds to the span of its trail, and what the question asks off that, (found, d) each.
+
+    `chains`: (found, depth) rows of `bases`, the directions of each trail; `rest`: what its parent's trail leaves of the question.
+    """
+    fresh = vectors[found]
+    for rows in chains.T:
+        fresh = without(fresh, bases[rows])
+    added = unit(fresh, NOTHING)
+    return added, without(rest[parent], added)
+
+
+def asking(rest: Vectors) -> Vectors:
+    """What is left of the question, at length 1, as `whole` numbers; 0 where next to nothing is left."""
+    return whole(unit(rest, SPENT))
+
+
+def without(vectors: Vectors, along: Vectors) -> Vectors:
+    """Each vector less its part along a unit vector."""
     return np.asarray(vectors - dots(vectors, along)[:, None] * along, dtype=np.float32)
 
 

@@ -318,6 +318,24 @@ def test_loops_and_arrays_walk_alike(
     same(one, other)
 
 
+@pytest.mark.parametrize("stepping", [steps, compiled])
+def test_a_walk_goes_the_way_it_was_told(stepping: steps.Stepping, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or the comparisons above and below compare one way with itself, as they once did."""
+    other = compiled if stepping is steps else steps
+
+    def wrong(*_: object, **__: object) -> None:
+        raise AssertionError("the other way")
+
+    for name in ("discover", "gains", "read_on", "asking", "preorder"):
+        monkeypatch.setattr(other, name, wrong)
+    vectors = np.eye(3, dtype=np.float32)
+    found = expand(
+        np.array([0]), np.ones(1), graph_of(3, [(0, 1, 1.0), (1, 2, 1.0)]), ExpandOptions(hops=2), tie=np.arange(3),
+        relevance=nothing, question=Question(vector=vectors[2], vectors=vectors), stepping=stepping,
+    )  # fmt: skip
+    assert len(found) == 3
+
+
 @pytest.mark.slow
 def test_compiled_loops_walk_as_arrays_do() -> None:
     """The same with the compiler at work, on a graph that is large enough for its vector instructions."""

@@ -1,0 +1,48 @@
+"""Asking for memory before it is read, in loops that numba compiles: many cache misses at once instead of one by one.
+
+In Python `prefetch` does nothing, so a loop that calls it gives the same with and without a compiler.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_WILL_BE_READ, _KEEP, _DATA = 0, 3, 1  # the arguments of LLVM's prefetch
+
+
+def prefetch(array: Any, index: Any) -> None:
+    """Fetch the cache line that holds `array[index]`. Any index may be given: nothing is read."""
+
+
+def make_compilable() -> None:
+    """Teach numba what `prefetch` is."""
+    from llvmlite import ir
+    from numba.core import cgutils, types
+    from numba.extending import intrinsic, overload
+
+    @intrinsic
+    def fetch(context: Any, array: Any, index: Any) -> Any:
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            kind, number = signature.args
+            there = context.make_array(kind)(context, builder, arguments[0])
+            at = context.cast(builder, arguments[1], number, types.intp)
+            pointer = cgutils.get_item_pointer(  # type: ignore[no-untyped-call]
+                context, builder, kind, there, [at], wraparound=False, boundscheck=False
+            )
+            address = builder.bitcast(pointer, cgutils.voidptr_t)
+            line = builder.module.declare_intrinsic(
+                "llvm.prefetch",
+                [address.type],
+                ir.FunctionType(ir.VoidType(), [address.type, *[ir.IntType(32)] * 3]),
+            )
+            builder.call(line, [address, *(ir.Constant(ir.IntType(32), n) for n in (_WILL_BE_READ, _KEEP, _DATA))])
+            return context.get_dummy_value()
+
+        return types.void(array, index), generate
+
+    @overload(prefetch, inline="always")
+    def compiled(array, index):  # type: ignore[no-untyped-def]
+        def fetched(array, index):  # type: ignore[no-untyped-def]
+            fetch(array, index)  # type: ignore[call-arg]  # the context is numba's to give
+
+        return fetched
