@@ -32,6 +32,7 @@ def mcp(
     storage_option: StorageOptions = None,
 ) -> None:
     """Serve the tools search, context, follow_links, read_file and status over MCP, on stdin and stdout."""
+    from clew.daemon.telemetry import exported
     from clew.errors import MissingPartError, OptionError
 
     try:
@@ -57,6 +58,7 @@ def mcp(
     served.look()  # what is wrong is said before an assistant connects
     served.start()
     try:
-        create_server(Local(served)).run("stdio")
+        with exported():
+            create_server(Local(served)).run("stdio")
     finally:
         served.close()

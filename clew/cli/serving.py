@@ -49,6 +49,7 @@ def serve(
     from clew.daemon.configuration import is_config, load_config
     from clew.daemon.http.server import HttpFront
     from clew.daemon.service import Service
+    from clew.daemon.telemetry import exported
     from clew.errors import OptionError
 
     if is_config(where):
@@ -64,7 +65,8 @@ def serve(
     else:
         configured, reread = _listening(_of_root(where, place, storage(storage_option), embedder), host, port), None
     _log_to_stderr(configured.config.server.log)
-    Service(configured, front=HttpFront(configured), reread=reread).run()
+    with exported() as tracer:
+        Service(configured, front=HttpFront(configured, tracer=tracer), reread=reread).run()
     return 0
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from clew.connectors.location import Root
 from clew.errors import ClewError, OptionError, RequestError, ServiceError
 from clew.indexer.embedders.protocol import Embedder, LateInteraction
 from clew.indexer.lexical.questions import AnalyzedQuestion, analyze_question
-from clew.query import stopping, where
+from clew.query import stopping, tracing, where
 from clew.query.abstention import (
     MOST_TERMS,
     TOP,
@@ -211,6 +212,15 @@ class Searcher:
 
         Raises WhereError and OptionError for what cannot be asked. A path that fails is named in `degraded`.
         """
+        with tracing.span("search") as span:
+            result = self._search(request)
+            span.set("clew.snapshot", result.snapshot)
+            span.set("clew.hits", len(result.hits))
+            if result.degraded:
+                span.set("clew.degraded", ",".join(result.degraded))
+        return result
+
+    def _search(self, request: SearchRequest) -> SearchResult:
         began = time.perf_counter()
         found = self.find(request)
         answered, expansion = found.answered, found.expansion
@@ -275,8 +285,11 @@ class Searcher:
         weights, intent = self._weights(request)
         answered = self._answer(asked, weights, request.over_fetch)
         stopping.check()
-        with _timed(answered.timings, "expand"):
+        with _timed(answered.timings, "expand") as span:
             expansion = self._expand(asked, answered)
+            if expansion is not None:
+                span.set("clew.edges_scanned", expansion.edges_scanned)
+                span.set("clew.visited", expansion.visited)
         ordinals, scores = self._ranking(asked, answered, expansion, weights)
         return Found(
             ordinals=ordinals, scores=scores, expansion=expansion, intent=intent, asked=asked, answered=answered
@@ -306,7 +319,8 @@ class Searcher:
         embedder = self._embedder()
         if embedder is None:
             raise OptionError("this index has no vectors")
-        return embedder.embed_query(text)
+        with tracing.span("search.embed"):
+            return embedder.embed_query(text)
 
     def _weights(self, request: SearchRequest) -> tuple[dict[str, float], dict[str, Any] | None]:
         weights: dict[str, float] = {**DEFAULT_WEIGHTS, **dict(request.weights.items())}
@@ -332,18 +346,20 @@ class Searcher:
         answered.degraded = {k: v for k, v in degraded(self._pinned).items() if k in (*names, "links")}
         if len(self._pinned.universe):
             self._ask(asked, names, k, answered)
-            with _timed(answered.timings, "fuse"):
+            with _timed(answered.timings, "fuse") as span:
                 self._fuse(asked, answered)
+                span.set("clew.candidates", len(answered.fused))
         return answered
 
     def _ask(self, asked: _Asked, names: Sequence[str], k: int, answered: _Answered) -> None:
         """All paths at once. What fails or takes too long is left out, and said."""
         deadline = None if asked.request.timeout is None else time.perf_counter() + asked.request.timeout
         if "dense" in names:  # the model loads (0.17 CPU-s) while the tables do; if it cannot, the dense path says so
-            self._pool.submit(asked.vector)
+            self._pool.submit(tracing.carried(asked.vector))
         self._pinned.catalog  # noqa: B018 - loaded once, before four threads ask for it
         running: dict[str, Future[tuple[Candidates, float]]] = {
-            name: self._pool.submit(_measured, self._paths[name].search, asked, k) for name in names
+            name: self._pool.submit(tracing.carried(_measured), name, self._paths[name].search, asked, k)
+            for name in names
         }
         for name, future in running.items():
             left = None if deadline is None else max(0.0, deadline - time.perf_counter())
@@ -742,20 +758,22 @@ def _once(make: Callable[[], NDArray[np.float32]]) -> Callable[[], NDArray[np.fl
     return get
 
 
-def _measured(search: Callable[[_Asked, int], Candidates], asked: _Asked, k: int) -> tuple[Candidates, float]:
+def _measured(
+    name: str, search: Callable[[_Asked, int], Candidates], asked: _Asked, k: int
+) -> tuple[Candidates, float]:
     began = time.perf_counter()
-    found = search(asked, k)
+    with tracing.span(f"search.{name}") as span:
+        found = search(asked, k)
+        span.set("clew.candidates", len(found))
     return found, (time.perf_counter() - began) * 1000
 
 
-class _timed:
-    """Milliseconds of a block."""
-
-    def __init__(self, timings: dict[str, float], name: str) -> None:
-        self._timings, self._name = timings, name
-
-    def __enter__(self) -> None:
-        self._began = time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self._timings[self._name] = (time.perf_counter() - self._began) * 1000
+@contextmanager
+def _timed(timings: dict[str, float], name: str) -> Iterator[tracing.Span]:
+    """Milliseconds of a block, which is a span as well."""
+    began = time.perf_counter()
+    try:
+        with tracing.span(f"search.{name}") as span:
+            yield span
+    finally:
+        timings[name] = (time.perf_counter() - began) * 1000

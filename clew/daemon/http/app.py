@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -19,6 +19,9 @@ from clew.daemon.http.guard import Guard, Scope
 from clew.daemon.http.settings import HttpSettings
 from clew.daemon.keys import KeyRing
 
+if TYPE_CHECKING:
+    from clew.daemon.telemetry import OpenTelemetry
+
 #: Everything that is answered. A part with routes of its own adds its router here.
 ROUTERS = (health.router, routes.router, browsing.router)
 
@@ -29,11 +32,15 @@ Errors are problem details (RFC 9457, `application/problem+json`). Lists are pag
 
 
 def create_app(
-    collections: Collections, *, settings: HttpSettings | None = None, keys: KeyRing | None = None
+    collections: Collections,
+    *,
+    settings: HttpSettings | None = None,
+    keys: KeyRing | None = None,
+    tracer: OpenTelemetry | None = None,
 ) -> FastAPI:
     """The app that answers for these collections. Starting and closing them is the caller's.
 
-    `keys`: who may ask; None, or none created yet: only programs of this machine.
+    `keys`: who may ask; None, or none created yet: only programs of this machine. `tracer`: what keeps a span of each request.
     """
     settings = settings or HttpSettings()
     inside = Answering(collections, Gatekeeper(keys, trust_peer=settings.trust_peer), settings)
@@ -81,6 +88,10 @@ def create_app(
         path = getattr(route, "path", None) or "unknown"
         inside.metrics.observe_request(scope["method"] if route else "any", path, status, seconds)
 
+    if tracer is not None:
+        from clew.daemon.http.traced import Traced
+
+        app.add_middleware(Traced, tracer=tracer)
     app.add_middleware(Guard, settings=settings, observe=observe)
     return app
 

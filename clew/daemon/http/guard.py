@@ -116,6 +116,7 @@ class Guard:
                     "ms": round(took * 1000, 2),
                     "client": (scope.get("client") or ("local",))[0],
                     "key": scope.get("clew.key"),
+                    "trace_id": scope.get("clew.trace_id"),
                 },
             )
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from clew.connectors.objects import ObjectStore
     from clew.daemon.keeper import Keeper
+    from clew.daemon.telemetry import OpenTelemetry
 
 STARTING_SECONDS = 30.0
 _log = logging.getLogger("clew.service")
@@ -73,8 +74,10 @@ class Server:
 class HttpFront:
     """Answers over HTTP for the collections that a service keeps. Satisfies `clew.daemon.service.Front`."""
 
-    def __init__(self, configured: Configured) -> None:
+    def __init__(self, configured: Configured, *, tracer: OpenTelemetry | None = None) -> None:
+        """`tracer`: what keeps a span of each request; None: nothing does."""
         self._configured = configured
+        self._tracer = tracer
         self.collections = Collections(expected=configured.config.collections)
         self._keys = KeyRing(key_store(configured))
         self._server: Server | None = None
@@ -117,7 +120,7 @@ class HttpFront:
             ) from error
         server, settings = self._configured.config.server, self._configured.config.http
         self._refuse_strangers(server.host, settings)
-        app = create_app(self.collections, settings=settings, keys=self._keys)
+        app = create_app(self.collections, settings=settings, keys=self._keys, tracer=self._tracer)
         self._server = Server(app, host=server.host, port=server.port, settings=settings)
         self._server.start()
 
