@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
     app.command("links", epilog="Example: clew links ./handbook --path ops/keys.md --out")(links)
     app.command("files", epilog="Example: clew files ./handbook --where 'type:pdf size:>1MB'")(files)
     app.command("show", epilog="Example: clew show ./handbook ops/keys.md")(show)
-    app.command("status", epilog="Example: clew status ./handbook")(status)
+    app.command("status", epilog="Example: clew status ./handbook, or clew status ./handbook --watch")(status)
     app.command("errors", epilog="Example: clew errors ./handbook")(errors)
     app.command("check", epilog="Example: clew check ./handbook --deep")(check)
 
@@ -109,6 +109,11 @@ def show(
 
 def status(
     root: Root,
+    watching: Annotated[bool, typer.Option("--watch", help="Go on showing the newest state until stopped.")] = False,
+    every: Annotated[str, typer.Option("--every", metavar="SPAN", help="With --watch: how often to look.")] = "2s",
+    count: Annotated[
+        int | None, typer.Option("--count", min=1, metavar="N", help="With --watch: look so many times, then end.")
+    ] = None,
     place: IndexPlace = None,
     storage_option: StorageOptions = None,
     snapshot: SnapshotNumber = None,
@@ -116,22 +121,24 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """How the index is: sizes, snapshot, embedder, what is missing."""
+    from clew.cli.status_watch import lines_of, watch
+
+    if watching:
+        from clew.cli.indexing import seconds
+        from clew.errors import OptionError
+
+        if snapshot is not None or as_of is not None:
+            raise OptionError("--watch follows the newest snapshot; --snapshot and --as-of look at one that stays.")
+        watch(
+            lambda: opened(root, place, storage_option), every=seconds(every, "--every"), count=count, as_json=as_json
+        )
+        return
     state = opened(root, place, storage_option, snapshot, as_of).status()
     if as_json:
         print_json(state)
         return
-    counts = ", ".join(f"{count:,} {name}" for name, count in state.files.items() if name != "total")
-    print_text(f"{state.root}  ->  {state.place}")
-    print_text(f"snapshot {state.snapshot}, published {state.published}, generation {state.generation}")
-    print_text(f"{state.files['total']:,} files ({counts}), {state.documents:,} documents, {state.chunks:,} passages")
-    print_text(
-        f"{state.links.total:,} links ({state.links.resolved:,} resolved, {state.links.dangling:,} dangling, "
-        f"{state.links.external:,} external)"
-    )
-    print_text(f"embedder {state.embedder}, {state.vectors:,} vectors, {state.segments} lexical segments")
-    print_text(f"{size_text(state.bytes or 0)} in the index; tables for other readers: {state.tables}")
-    for name, reason in state.degraded.items():
-        print_text(f"degraded: {name}: {reason}")
+    for line in lines_of(state):
+        print_text(line)
 
 
 def errors(
