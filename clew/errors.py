@@ -203,6 +203,18 @@ class EmbedderServiceError(ServiceError):
     """The embedding service failed after retries."""
 
 
+class LanguageModelError(ServiceError):
+    """The language model's service failed after retries."""
+
+
+class MalformedReplyError(LanguageModelError):
+    """A language model's reply did not have the shape asked for, however often it was asked to mend it."""
+
+
+class BudgetSpentError(ServiceError):
+    """The budget for language models is used up; what was done so far is kept."""
+
+
 # --- One file could not be read: a ledger line, never the end of a run ------------------------
 
 

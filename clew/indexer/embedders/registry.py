@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -101,11 +102,9 @@ def _fastembed(argument: str, *, threads: int | None = None) -> Embedder:
 def _openai(argument: str, **options: Any) -> Embedder:
     from clew.indexer.embedders.service import ServiceEmbedder, ServiceSettings
 
-    model, at, url = argument.rpartition("@")
-    if at and url.startswith(("http://", "https://")):
-        options["url"] = url
-    else:
-        model = argument
+    model, *url = re.split(r"@(?=https?://)", argument, maxsplit=1)  # an address may hold an @ itself
+    if url:
+        options["url"] = url[0]
     if not model:
         raise OptionError("Write the embedder as openai:MODEL@URL; the model's name is missing.")
     return ServiceEmbedder(ServiceSettings(model=model, **options))

@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 import re
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import numpy as np
 
 from clew.errors import ConfigurationError, EmbedderServiceError, OptionError
 from clew.indexer.embedders.protocol import Fingerprint, Vectors
+from clew.indexer.endpoint import PassingFailure, passes, retried, retry_after, said
 
 if TYPE_CHECKING:
     import httpx
@@ -48,14 +47,6 @@ class ServiceSettings:
 
 class _Refused(Exception):
     """The service will not take a request of this size."""
-
-
-class _Passing(Exception):
-    """The service or the way to it failed in a way that may pass."""
-
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
 
 
 class ServiceEmbedder:
@@ -140,30 +131,14 @@ class ServiceEmbedder:
             return self._embed([texts[0][: len(texts[0]) // 2]])  # longer than the model reads: its beginning counts
 
     def _request(self, texts: list[str]) -> Vectors:
-        from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
-
-        backoff = wait_random_exponential(multiplier=0.5, max=self._settings.longest_wait)
-
-        def wait(state: Any) -> float:
-            error = state.outcome.exception()
-            asked = error.retry_after if isinstance(error, _Passing) else None
-            return min(asked, self._settings.longest_wait) if asked is not None else float(backoff(state))
-
+        settings = self._settings
         try:
-            for attempt in Retrying(
-                retry=retry_if_exception_type(_Passing),
-                stop=stop_after_attempt(self._settings.attempts),
-                wait=wait,
-                reraise=True,
-            ):
-                with attempt:
-                    return self._once(texts)
-        except _Passing as error:
+            return retried(lambda: self._once(texts), attempts=settings.attempts, longest_wait=settings.longest_wait)
+        except PassingFailure as error:
             raise EmbedderServiceError(
-                f"The embedding service {self._settings.url} failed {self._settings.attempts} times; the last time: "
+                f"The embedding service {settings.url} failed {settings.attempts} times; the last time: "
                 f"{error}. What is indexed stays; run the command again when the service is back."
             ) from None
-        raise AssertionError("unreachable")
 
     def _once(self, texts: list[str]) -> Vectors:
         import httpx
@@ -178,17 +153,17 @@ class ServiceEmbedder:
                 },
             )
         except httpx.TransportError as error:
-            raise _Passing(f"{type(error).__name__}: {error}") from None
+            raise PassingFailure(f"{type(error).__name__}: {error}") from None
         status = response.status_code
-        if status in (408, 409, 425, 429) or status >= 500:
-            raise _Passing(f"HTTP {status}: {_said(response)}", _retry_after(response.headers.get("retry-after")))
+        if passes(status):
+            raise PassingFailure(f"HTTP {status}: {said(response)}", retry_after(response.headers.get("retry-after")))
         if status == 413 or (status in (400, 422) and _TOO_LARGE.search(response.text)):
-            raise _Refused(f"HTTP {status}: {_said(response)}")
+            raise _Refused(f"HTTP {status}: {said(response)}")
         if status != 200:
             hint = "; set CLEW_EMBEDDER_API_KEY" if status in (401, 403) else ""
             raise ConfigurationError(
                 f"The embedding service {self._settings.url} refuses model {self._settings.model!r}: "
-                f"HTTP {status}: {_said(response)}{hint}"
+                f"HTTP {status}: {said(response)}{hint}"
             )
         return _vectors(response, len(texts))
 
@@ -238,29 +213,6 @@ def _vectors(response: httpx.Response, count: int) -> Vectors:
         if vectors.ndim != 2 or not np.isfinite(vectors).all():
             raise ValueError("vectors of different lengths, or not of numbers")
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise _Passing(f"an answer that is not one ({type(error).__name__}: {error})") from None
+        raise PassingFailure(f"an answer that is not one ({type(error).__name__}: {error})") from None
     norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
     return np.asarray(vectors / np.maximum(norms, np.float32(1e-12)), dtype=np.float32)
-
-
-def _said(response: httpx.Response) -> str:
-    try:
-        body = response.json()
-        said = body.get("error", body) if isinstance(body, dict) else body
-        return str(said.get("message", said) if isinstance(said, dict) else said)[:300]
-    except ValueError:
-        return response.text[:300].strip() or response.reason_phrase
-
-
-def _retry_after(header: str | None) -> float | None:
-    """Seconds to wait, from a number or a date (RFC 9110, 10.2.3)."""
-    if not header:
-        return None
-    try:
-        return max(0.0, float(header))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
-    except ValueError:
-        return None
