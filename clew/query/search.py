@@ -523,8 +523,10 @@ class Searcher:
         first = ordinals[: len(SENTENCES)]
         with _timed(answered.timings, "sentences"):
             texts = self._pinned.read_chunks(first, ["text", "language"]).to_pylist()
+            titles = self._pinned.catalog.documents["title"].take(self._pinned.catalog.document_of[first]).to_pylist()
+            passages = [{**text, "title": title} for text, title in zip(texts, titles, strict=True)]
             trails = _positions(expansion, first)
-            bonus = sentence_bonus(match(asked.terms, self._tfidf().idf(asked.terms), texts, trails))
+            bonus = sentence_bonus(match(asked.terms, self._tfidf().idf(asked.terms), passages, trails))
         answered.sentences = dict(zip(first.tolist(), bonus.tolist(), strict=True))
         return self._raised(ordinals, scores, bonus)
 

@@ -13,7 +13,7 @@ from clew.indexer.embedders.hashing import HashingEmbedder
 from clew.indexer.embedders.protocol import Embedder, LateInteraction, TokenStates
 from clew.indexer.lexical.questions import analyze_question
 from clew.query.candidates import Scores
-from clew.query.sentence_match import BONUS, KEPT, SENTENCES, SentenceMatch, sentence_bonus
+from clew.query.sentence_match import BONUS, KEPT, MEANING_BONUS, SENTENCES, Matches, SentenceMatch, sentence_bonus
 
 LANGUAGES = {"en": 1}
 QUESTION = analyze_question("who rotates the signing key", LANGUAGES)
@@ -44,7 +44,7 @@ def passages(*texts: str) -> list[dict[str, str]]:
 
 
 def matched(model: Words, *texts: str, trails: Sequence[Sequence[int]] = ()) -> Scores:
-    return SentenceMatch(model, LANGUAGES)(QUESTION, IDF, passages(*texts), trails)
+    return SentenceMatch(model, LANGUAGES)(QUESTION, IDF, passages(*texts), trails).words
 
 
 def test_a_passage_matches_by_the_words_of_the_question_that_its_sentences_hold() -> None:
@@ -57,7 +57,7 @@ def test_a_passage_matches_by_the_words_of_the_question_that_its_sentences_hold(
 def test_rare_words_weigh_more_than_common_ones() -> None:
     idf = np.array([9.0 if term.word == "rotates" else 1.0 for term in QUESTION.terms])
     match = SentenceMatch(Words(), LANGUAGES)
-    rare, common = match(QUESTION, idf, passages("The guard rotates at midnight.", "The signing key is at hand."))
+    rare, common = match(QUESTION, idf, passages("The guard rotates at midnight.", "The signing key is at hand.")).words
     assert rare > common
 
 
@@ -89,9 +89,9 @@ def test_what_led_to_a_passage_need_not_be_said_again() -> None:
 def test_a_sentence_is_read_once_however_often_it_is_found() -> None:
     model = Words()
     match = SentenceMatch(model, LANGUAGES)
-    first = match(QUESTION, IDF, passages(LONG, LONG))
+    first = match(QUESTION, IDF, passages(LONG, LONG)).words
     read = [text for text in model.texts if text != QUESTION.text]
-    assert match(QUESTION, IDF, passages(LONG))[0] == first[0] == first[1]
+    assert match(QUESTION, IDF, passages(LONG)).words[0] == first[0] == first[1]
     assert [text for text in model.texts if text != QUESTION.text] == read
     assert len(set(read)) == len(read)
 
@@ -108,10 +108,31 @@ def test_labels_and_empty_passages_match_nothing() -> None:
     assert matched(Words()).shape == (0,)
 
 
+def test_a_title_answers_for_all_passages_of_its_document() -> None:
+    text = "The platform team does it every ninety days."
+    untitled, titled = passages(text), [{"text": text, "language": "en", "title": "Rotating the signing key"}]
+    match = SentenceMatch(Words(), LANGUAGES)
+    plain, with_title = match(QUESTION, IDF, untitled), match(QUESTION, IDF, titled)
+    assert with_title.words[0] > plain.words[0]
+    assert with_title.meaning[0] == plain.meaning[0]
+
+
+def test_the_meaning_is_that_of_the_nearest_sentence_of_a_passage_and_of_what_led_to_it() -> None:
+    match = SentenceMatch(Words(), LANGUAGES)
+    near, far = "Who rotates the signing key", "Lunch is served at noon today."
+    alone = match(QUESTION, IDF, passages(near, far)).meaning
+    assert alone[0] == pytest.approx(1.0, abs=1e-3)
+    assert alone[0] > alone[1] >= 0
+    together = match(QUESTION, IDF, passages(near, far), [[], [0]]).meaning
+    assert together.tolist() == [alone[0], alone[0]]
+
+
 def test_the_best_match_gets_the_whole_bonus_and_the_others_their_share() -> None:
-    assert sentence_bonus(np.array([0.4, 0.8, 0.0])) == pytest.approx([BONUS * 0.5, BONUS, 0.0])
-    assert sentence_bonus(np.zeros(2)).tolist() == [0.0, 0.0]
-    assert sentence_bonus(np.zeros(0)).shape == (0,)
+    matches = Matches(words=np.array([0.4, 0.8, 0.0]), meaning=np.array([0.5, 0.25, 0.0]))
+    share = [BONUS * 0.5 + MEANING_BONUS, BONUS + MEANING_BONUS * 0.5, 0.0]
+    assert sentence_bonus(matches) == pytest.approx(share)
+    assert sentence_bonus(Matches(words=np.zeros(2), meaning=np.zeros(2))).tolist() == [0.0, 0.0]
+    assert sentence_bonus(Matches(words=np.zeros(0), meaning=np.zeros(0))).shape == (0,)
 
 
 def test_the_built_in_model_compares_token_by_token() -> None:
