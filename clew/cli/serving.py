@@ -12,6 +12,8 @@ from clew.cli.output import print_text, say
 
 if TYPE_CHECKING:
     from clew.daemon.configuration import Configured
+    from clew.daemon.service import Front
+    from clew.daemon.telemetry import OpenTelemetry
 
 Where = Annotated[
     str,
@@ -47,7 +49,6 @@ def serve(
     """Keep collections up to date and answer questions about them, until stopped."""
     _require()
     from clew.daemon.configuration import is_config, load_config
-    from clew.daemon.http.server import HttpFront
     from clew.daemon.service import Service
     from clew.daemon.telemetry import exported
     from clew.errors import OptionError
@@ -66,8 +67,18 @@ def serve(
         configured, reread = _listening(_of_root(where, place, storage(storage_option), embedder), host, port), None
     _log_to_stderr(configured.config.server.log)
     with exported() as tracer:
-        Service(configured, front=HttpFront(configured, tracer=tracer), reread=reread).run()
+        Service(configured, front=_front(configured, tracer), reread=reread).run()
     return 0
+
+
+def _front(configured: Configured, tracer: OpenTelemetry | None) -> Front:
+    if configured.config.query.engine == "ray":
+        from clew.daemon.cluster.front import ClusterFront
+
+        return ClusterFront(configured, tracer=tracer)
+    from clew.daemon.http.server import HttpFront
+
+    return HttpFront(configured, tracer=tracer)
 
 
 def _require() -> None:

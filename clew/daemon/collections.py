@@ -24,6 +24,7 @@ from clew.errors import (
 )
 from clew.indexer.snapshots import Statistics
 from clew.query.index import Index
+from clew_client.service import GenerateRequest
 
 #: Seconds between two looks for a newer snapshot. A look is one listing.
 POLL_SECONDS = 0.5
@@ -66,6 +67,17 @@ class Upkeep(Protocol):
 
     def reindex(self, full: bool = False) -> Mapping[str, Any]:
         """Have everything looked at, or built anew, as soon as may be."""
+        ...
+
+    def generate(self, wish: GenerateRequest) -> None:
+        """Have the graph built as soon as may be. WriterBusyError while one is being built."""
+        ...
+
+    def drop_report(self, community_key: int, *, community: bool) -> int:
+        """Remove a community's report (with `community`: the community, too); the snapshot without it.
+
+        Raises NoSuchDocumentError, NoGraphError, WriterBusyError.
+        """
         ...
 
 
@@ -249,6 +261,13 @@ class Collection:
     def ready(self) -> bool:
         """Whether a snapshot is served."""
         return self._served is not None
+
+    @property
+    def segment_ids(self) -> set[str]:
+        """The lexical segments of all snapshots that are open."""
+        with self._lock:
+            pins = [pin for pin in (self._served, *self._others.values()) if pin is not None]
+        return {segment for pin in pins for segment in pin.index.segment_ids}
 
     @property
     def statistics(self) -> Statistics | None:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, Va
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from clew.connectors.location import Root, split_url
-from clew.daemon.cluster.settings import ClusterSettings
+from clew.daemon.cluster.settings import ClusterSettings, QuerySettings
 from clew.daemon.http.settings import HttpSettings
 from clew.daemon.marked_yaml import Fault, Marked, dotted, read_marked
 from clew.daemon.schedule import Schedule
@@ -153,6 +153,7 @@ class ServiceConfig(BaseSettings):
     limits: Limits = Limits()
     engine: Literal["local", "ray"] = Field("local", description="Where looks at everything read files: local or ray.")
     cluster: ClusterSettings = ClusterSettings()
+    query: QuerySettings = QuerySettings()
     collections: dict[str, CollectionEntry] = Field(min_length=1)
 
     @classmethod

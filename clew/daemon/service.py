@@ -110,6 +110,8 @@ class Service:
         return (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
     def _signalled(self, number: int, frame: Any) -> None:
+        # Where Ray is connected, its handler of SIGTERM runs first, and has the process aborted three seconds later.
+        signal.alarm(0)
         if number == signal.SIGHUP:
             self.reload()
         elif self._stopping:

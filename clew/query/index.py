@@ -103,6 +103,11 @@ class Index:
         return self._pinned.snapshot.number
 
     @property
+    def segment_ids(self) -> tuple[str, ...]:
+        """The lexical segments of the pinned snapshot, as they are named in the page cache."""
+        return tuple(segment.id for segment in self._pinned.snapshot.segments)
+
+    @property
     def has_vectors(self) -> bool:
         """Whether the index has a dense path."""
         return self._pinned.generation.dimension is not None

@@ -24,7 +24,12 @@ USED_WITHOUT_IMPORT = {
 
 #: Modules that nothing but the commands of an extra reaches (`clew serve`, `clew keys`, `clew config`; `clew mcp`): what that
 #: extra brings may stand at their top.
-REACHED_BY = {"clew/daemon/http/": "serve", "clew/daemon/configuration.py": "serve", "clew/daemon/mcp.py": "mcp"}
+REACHED_BY = {
+    "clew/daemon/http/": "serve",
+    "clew/daemon/cluster/forwarding.py": "serve",
+    "clew/daemon/configuration.py": "serve",
+    "clew/daemon/mcp.py": "mcp",
+}
 
 #: Imported where installed, and never declared: they bring torch or their own run time; whoever wants them installs them.
 BROUGHT_BY_THE_USER = {"sentence-transformers", "fastembed", "tiktoken"}

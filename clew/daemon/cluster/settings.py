@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError, model_validator
 
 from clew.daemon.marked_yaml import Fault, dotted, read_marked
 from clew.errors import ConfigurationError
@@ -37,6 +37,31 @@ class StageSettings(_Section):
         """As Ray's `.options` takes them."""
         chosen: dict[str, object] = {"num_cpus": self.cpus, "num_gpus": self.gpus, "resources": dict(self.resources)}
         return chosen if self.memory is None else {**chosen, "memory": self.memory}
+
+
+class QuerySettings(_Section):
+    """Who answers questions: this process, or replicas on the cluster that come and go with the number of questions."""
+
+    engine: Literal["local", "ray"] = Field("local", description="Where questions are answered: local or ray.")
+    application: str = Field(
+        "clew", min_length=1, max_length=100, description="The name of the application of Ray Serve."
+    )
+    minimum: int = Field(1, ge=1, le=10_000, description="Replicas at least.")
+    maximum: int = Field(4, ge=1, le=10_000, description="Replicas at most.")
+    ongoing: float = Field(2.0, gt=0, le=1000, description="Questions waiting or under way a replica that is aimed at.")
+    cpus: Cores = Field(1.0, description="Cores of each replica, as Ray counts them.")
+    memory: int | None = Field(None, ge=0, description="Bytes of each replica, as Ray counts them.")
+    resources: dict[str, float] = Field(default_factory=dict, description="Further resources of each, by Ray's names.")
+    cache: ByteSize = Field(ByteSize(10 << 30), ge=0, description="Bytes of segments that a node keeps on its disk.")
+    warming: float = Field(
+        120.0, ge=0, le=3600, description="Seconds that a new replica may load before it is given questions."
+    )
+
+    @model_validator(mode="after")
+    def _in_order(self) -> QuerySettings:
+        if self.minimum > self.maximum:
+            raise ValueError(f"minimum ({self.minimum}) is more than maximum ({self.maximum})")
+        return self
 
 
 class ClusterSettings(_Section):

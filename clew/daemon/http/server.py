@@ -112,17 +112,20 @@ class HttpFront:
 
     def start(self) -> None:
         """Listen. ConfigurationError where strangers could ask without a key, or the address cannot be had."""
+        server, settings = self._configured.config.server, self._configured.config.http
+        self._refuse_strangers(server.host, settings)
+        self._server = Server(self._app(), host=server.host, port=server.port, settings=settings)
+        self._server.start()
+
+    def _app(self) -> FastAPI:
         try:
             from clew.daemon.http.app import create_app
         except ImportError as error:
             raise MissingPartError(
                 f"Answering over HTTP takes packages that are not installed ({error.name}): pip install 'clew[serve]'."
             ) from error
-        server, settings = self._configured.config.server, self._configured.config.http
-        self._refuse_strangers(server.host, settings)
-        app = create_app(self.collections, settings=settings, keys=self._keys, tracer=self._tracer)
-        self._server = Server(app, host=server.host, port=server.port, settings=settings)
-        self._server.start()
+        settings = self._configured.config.http
+        return create_app(self.collections, settings=settings, keys=self._keys, tracer=self._tracer)
 
     def stop(self) -> None:
         """End the server, then the collections."""

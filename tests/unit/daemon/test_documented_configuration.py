@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from clew.daemon.cluster.settings import ClusterSettings, StageSettings, read_cluster
+from clew.daemon.cluster.settings import ClusterSettings, QuerySettings, StageSettings, read_cluster
 from clew.daemon.configuration import CollectionEntry, Limits, ServerSettings, ServiceConfig, UpkeepSettings, examine
 from clew.errors import ConfigurationError
 from clew.indexer.configuration import CollectionConfig
@@ -20,7 +20,7 @@ def blocks(page: str) -> list[str]:
     return re.findall(r"```yaml\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["reference/service.md", "how-to/run-a-service.md"])
+@pytest.mark.parametrize("page", ["reference/service.md", "how-to/run-a-service.md", "how-to/answer-on-a-cluster.md"])
 def test_every_shown_configuration_is_accepted(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STORE_KEY", "id")
     secret = tmp_path / "store"
@@ -35,7 +35,7 @@ def test_every_shown_configuration_is_accepted(page: str, tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize(
-    "model", [ServerSettings, Limits, UpkeepSettings, CollectionEntry, ClusterSettings, StageSettings]
+    "model", [ServerSettings, Limits, UpkeepSettings, CollectionEntry, ClusterSettings, StageSettings, QuerySettings]
 )
 def test_every_key_is_documented(model: type[BaseModel]) -> None:
     text = (DOCS / "reference/service.md").read_text() + (DOCS / "reference/settings.md").read_text()
