@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from clew.indexer.linking import arrival_hashes
+from clew.indexer.paths import split_name
 from clew.query.pinned import PinnedIndex
 from tests.property.index_content import WORDS, assert_clean, opened, proposals
 
@@ -77,15 +78,17 @@ def assert_invariants(root: Path, index: PinnedIndex) -> dict[str, str]:
             assert through == wanted, f"{where} lets {through} through, not {wanted}"
 
     if not index.snapshot.pending.links:
-        there = set(
-            arrival_hashes(
-                ((row["path"], row["urls"]) for row in files), [row["record"] for row in documents if row["record"]]
-            ).tolist()
-        )
+        records = set(arrival_hashes((), [row["record"] for row in documents if row["record"]]).tolist())
+        pages: dict[str, set[int]] = defaultdict(set)
+        for row in files:
+            pages[row["extension"]] |= set(arrival_hashes([(row["path"], row["urls"])]).tolist())
         for row in links.select(["source_file", "href", "kind", "state", "probed"]).to_pylist():
             # A wikilink waits for every file of its last name, whatever folder it names.
             if row["state"] == "dangling" and row["kind"] != "wikilink":
-                lost = there.intersection(row["probed"])
+                # A page's key has no extension, as `b.html` is made of `b.md`; but `a.md` is not answered by `a.txt`.
+                named = split_name(row["href"].partition("#")[0])[1]
+                able = [pages[named]] if named and named != "html" else pages.values()
+                lost = set(row["probed"]).intersection(records.union(*able))
                 assert not lost, (
                     f"{row['href']} in a file of {content[row['source_file']]} dangles, its target is there"
                 )
