@@ -267,7 +267,7 @@ class Knowledge:
 
     def _own_adjacency(self) -> Adjacency:
         """Co-occurrences in the files that may be known of alone."""
-        from clew.indexer.graph.build import DEGREE_CAP
+        from clew.indexer.graph.relation_rows import DEGREE_CAP
         from clew.indexer.graph.cooccurrence import cooccurrences, ranked
 
         rows = self.mentions

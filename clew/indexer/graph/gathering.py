@@ -167,3 +167,11 @@ def match_phrases(
         keep = ~(frequent & single)[at]
         at, row = at[keep], row[keep]
     return Phrases(form=owner[at], passage=readings["chunk_key"].to_numpy()[row], document=document[row])
+
+
+def pair_numbers(one: Ints, other: Ints) -> NDArray[np.uint64]:
+    """A number for two keys, unequal for unequal pairs but for one chance in 2^64."""
+    with np.errstate(over="ignore"):
+        mixed = one.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+        return np.asarray(mixed * np.uint64(0xBF58476D1CE4E5B9) + other.astype(np.uint64), dtype=np.uint64)

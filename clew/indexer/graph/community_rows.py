@@ -1,0 +1,179 @@
+"""Rows of the tables `communities` and `reports`: groups that stay where they can, and reports of those that changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from clew.indexer.graph import communities as grouping
+from clew.indexer.graph.communities import Shape
+from clew.indexer.graph.cooccurrence import Edges
+from clew.indexer.graph.difference import bring_to
+from clew.indexer.graph.gathering import distinct
+from clew.indexer.graph.reports import MOST_EVIDENCE, Member, Source, embedded, report
+from clew.indexer.graph.row_vectors import row_vectors
+from clew.indexer.graph.schemas import COMMUNITIES
+from clew.indexer.graph.work import Work
+from clew.indexer.tables import TableChange
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(kw_only=True)
+class Former:
+    """The groups' shape, and what is known of those that stand. `quality`: modularity of the last grouping from nothing."""
+
+    shape: Shape
+    quality: float
+    same_method: bool
+    same_shape: bool
+    entities: Ints
+
+
+def write_communities(
+    work: Work, former: Former, entities: pa.Table, edges: Edges, entity: Ints, passage: Ints, document: Ints
+) -> None:
+    """Groups of entities that are tied to each other, and a report of each that changed."""
+    keys = entities["entity_key"].to_numpy()
+    weight = grouping.strengths(edges.source, edges.target, edges.weight, entities["documents"].to_numpy())
+    stored = work.table("communities").read(["community_key", "level", "members"]).to_pylist()
+    groups_of: dict[int, dict[int, frozenset[int]]] = {}
+    for row in stored:
+        groups_of.setdefault(row["level"], {})[row["community_key"]] = frozenset(row["members"])
+    # The same graph has the same communities: Leiden that goes on from its own result may still move somebody.
+    built = work.built
+    unchanged = not built.passages_read and not built.passages_forgotten and not any(built.written.values())
+    if unchanged and former.same_shape and stored:
+        return
+    graph = (len(keys), edges.source, edges.target, weight)
+    labels_of = [_labels(keys, groups_of[level]) for level in sorted(groups_of)]
+    levels = None
+    if former.same_shape and former.shape.method == "leiden":
+        levels = grouping.kept(*graph, labels_of, ~np.isin(keys, former.entities), former.quality)
+    if levels is None:
+        start = labels_of[0] if labels_of and former.same_method else None
+        levels = grouping.hierarchy(*graph, former.shape, start)
+        former.quality = grouping.quality_of(levels[0], *graph[1:]) if levels else 0.0
+    work.step("leiden")
+    groups = grouping.communities(levels, keys, former.shape, groups_of)
+    work.built.levels = np.bincount([one.level for one in groups]).tolist() if groups else []
+    rows: list[dict[str, Any]] = []
+    sources: list[Source] = []
+    members = Members(entities)
+    for level, labels in enumerate(levels):
+        of_level = [one for one in groups if one.level == level]
+        weights = _inner_degrees(labels, edges, weight, len(keys))
+        documents = distinct(labels[entity], document, int(labels.max(initial=-1)) + 1)
+        evidence = _evidence(labels, entity, passage)
+        for one in of_level:
+            label = int(labels[one.members[0]])
+            ordered = sorted(one.members, key=lambda member: (-weights[member], int(keys[member])))
+            rows.append(
+                {
+                    "community_key": one.key, "level": level, "parent": one.parent,
+                    "members": [int(keys[member]) for member in ordered], "documents": int(documents[label]),
+                }
+            )  # fmt: skip
+            sources.append(
+                Source(
+                    community_key=one.key, level=level, members=[members.of(member) for member in ordered],
+                    documents=int(documents[label]), evidence=evidence.get(label, []),
+                )
+            )  # fmt: skip
+    table = pa.Table.from_pylist(rows, schema=COMMUNITIES)
+    work.note("communities", bring_to(work.table("communities"), table, COMMUNITIES.names))
+    write_reports(work, sources)
+    work.step("reports")
+
+
+def _labels(keys: Ints, former: dict[int, frozenset[int]]) -> Ints:
+    """Labels of a former level; -1 for what was in none of its communities."""
+    labels = np.full(len(keys), -1, dtype=np.int64)
+    for label, key in enumerate(sorted(former)):
+        members = np.array(sorted(former[key]), dtype=np.int64)
+        at = np.searchsorted(keys, members).clip(0, max(0, len(keys) - 1))
+        labels[at[keys[at] == members]] = label
+    return labels
+
+
+def write_reports(work: Work, sources: Sequence[Source]) -> None:
+    """Report anew what changed; the others stay as they are."""
+    table = work.table("reports")
+    known = table.read_with_addresses(["community_key", "level", "input_hash"])
+    stored = dict(
+        zip(
+            known["community_key"].to_pylist(),
+            zip(known["level"].to_pylist(), known["input_hash"].to_pylist(), strict=True),
+            strict=True,
+        )
+    )
+    if work.embedder is not None:
+        for key in table.read(["community_key"], "vector IS NULL")["community_key"].to_pylist():
+            stored[key] = (-1, b"")  # made when nothing could embed it
+    wanted = {one.community_key: (one.level, one.input_hash) for one in sources}
+    now = time.time_ns()
+    made = [report(one, now) for one in sources if stored.get(one.community_key) != wanted[one.community_key]]
+    gone = np.array([stored[key] != wanted.get(key) for key in known["community_key"].to_pylist()], dtype=bool)
+    append: tuple[Any, ...] = ()
+    if made:
+        names = [name for name in table.schema.names if name != "vector"]
+        rows = pa.Table.from_pylist(made, schema=pa.schema([table.schema.field(name) for name in names]))
+        if "vector" in table.schema.names:
+            rows = rows.append_column(
+                "vector", row_vectors(work, table, "community_key", ["input_hash"], rows, embedded)
+            )
+        append = table.write(rows.cast(table.schema))
+    table.commit(TableChange(delete=known["_rowaddr"].to_numpy()[gone], append=append))
+    work.built.reports_made = len(made)
+    work.built.written["reports"] = max(len(made), int(gone.sum()))
+
+
+class Members:
+    """Entities as reports take them."""
+
+    def __init__(self, entities: pa.Table) -> None:
+        names = ("entity_key", "name", "answer", "answer_chunk", "answer_start", "answer_end")
+        self._columns = {name: entities[name].to_pylist() for name in names}
+
+    def of(self, entity: int) -> Member:
+        columns = self._columns
+        return Member(
+            entity_key=columns["entity_key"][entity], name=columns["name"][entity], answer=columns["answer"][entity],
+            chunk_key=columns["answer_chunk"][entity], start=columns["answer_start"][entity], end=columns["answer_end"][entity],
+        )  # fmt: skip
+
+
+def _inner_degrees(labels: Ints, edges: Edges, weight: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """How strongly each entity is tied to its own group, rounded so that the order of sums decides nothing."""
+    inside = labels[edges.source] == labels[edges.target]
+    total = np.bincount(edges.source[inside], weights=weight[inside], minlength=count)
+    total = total + np.bincount(edges.target[inside], weights=weight[inside], minlength=count)
+    return np.asarray(np.round(total, 9))
+
+
+def _evidence(labels: Ints, entity: Ints, passage: Ints, most: int = MOST_EVIDENCE) -> dict[int, list[int]]:
+    """The passages that name most members of each group: at most so many, ties by key."""
+    label = labels[entity]
+    order = np.lexsort((entity, passage, label))
+    one, two, three = label[order], passage[order], entity[order]
+    if not len(one):
+        return {}
+    new = np.r_[True, (one[1:] != one[:-1]) | (two[1:] != two[:-1]) | (three[1:] != three[:-1])]
+    one, two = one[new], two[new]
+    heads = np.flatnonzero(np.r_[True, (one[1:] != one[:-1]) | (two[1:] != two[:-1])])
+    size = np.diff(np.r_[heads, len(one)])
+    one, two = one[heads], two[heads]
+    order = np.lexsort((two, -size, one))
+    one, two = one[order], two[order]
+    starts = np.flatnonzero(np.r_[True, one[1:] != one[:-1]])
+    place = np.arange(len(one)) - np.repeat(starts, np.diff(np.r_[starts, len(one)]))
+    found: dict[int, list[int]] = {}
+    for group, key in zip(one[place < most].tolist(), two[place < most].tolist(), strict=True):
+        found.setdefault(group, []).append(key)
+    return found

@@ -1,0 +1,94 @@
+"""Rows of the table `relations`: what appears together, and what links to what."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from clew.indexer.graph.cooccurrence import Edges, cooccurrences, ranked
+from clew.indexer.graph.difference import bring_to
+from clew.indexer.graph.gathering import SMALL, Mentions
+from clew.indexer.graph.reading import KINDS
+from clew.indexer.graph.schemas import RELATIONS
+from clew.indexer.graph.work import Work
+
+DEGREE_CAP = 64  # relations of a kind that an entity keeps
+WEAK_IN_LARGE = 2  # documents of a relation, in a collection of SMALL documents and more
+
+Ints = NDArray[np.int64]
+
+
+def write_relations(
+    work: Work, entities: pa.Table, entity: Ints, passage: Ints, document: Ints, kind: NDArray[np.int8], mentions: Mentions,
+    of_form: Ints, documents: int,
+) -> Edges:  # fmt: skip
+    """Write co-occurrences and hyperlinks; returns the co-occurrences that some end keeps, each once."""
+    keys = entities["entity_key"].to_numpy()
+    edges = cooccurrences(entity, passage, document, kind.astype(np.int64))
+    if documents >= SMALL:
+        strong = edges.weight >= WEAK_IN_LARGE
+        edges = Edges(
+            source=edges.source[strong], target=edges.target[strong], weight=edges.weight[strong],
+            passage=edges.passage[strong],
+        )  # fmt: skip
+    source = np.concatenate([edges.source, edges.target]).astype(np.int64)
+    target = np.concatenate([edges.target, edges.source]).astype(np.int64)
+    weight, where = np.tile(edges.weight, 2), np.tile(edges.passage, 2)
+    rows, rank = ranked(source, target, weight, keys, DEGREE_CAP)
+    kept = np.unique(rows % max(1, len(edges)))
+    parts = [_relation_rows(keys, source[rows], target[rows], "cooccurrence", weight[rows], rank, where[rows])]
+    links = hyperlinks(work, mentions, of_form)
+    if len(links[0]):
+        a, b, count, at = links
+        rows, rank = ranked(a, b, count, keys, DEGREE_CAP)
+        parts.append(_relation_rows(keys, a[rows], b[rows], "hyperlink", count[rows], rank, at[rows]))
+    work.note("relations", bring_to(work.table("relations"), pa.concat_tables(parts), RELATIONS.names))
+    return Edges(
+        source=edges.source[kept], target=edges.target[kept], weight=edges.weight[kept], passage=edges.passage[kept]
+    )
+
+
+def hyperlinks(work: Work, mentions: Mentions, of_form: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """(source, target, documents, passage) of links between documents whose titles are entities."""
+    nothing = (np.empty(0, np.int64),) * 4
+    titled = np.flatnonzero((mentions.kind == KINDS.index("title")) & (of_form[mentions.form] >= 0))
+    links = work.table("links").read(
+        ["source_file", "source_record", "source_chunk", "target_file", "target_record"], "target_file IS NOT NULL"
+    )
+    if not len(titled) or not links.num_rows:
+        return nothing
+    owner = mentions.document[titled]
+    owner, first = np.unique(owner, return_index=True)
+    subject = of_form[mentions.form[titled[first]]]
+    ends = []
+    for side in ("source", "target"):
+        record = links[f"{side}_record"].fill_null(0).to_numpy().astype(np.int64)
+        ends.append((links[f"{side}_file"].to_numpy().astype(np.int64) << 32) | record)
+    at = [np.searchsorted(owner, end).clip(0, len(owner) - 1) for end in ends]
+    known = (owner[at[0]] == ends[0]) & (owner[at[1]] == ends[1])
+    a, b = subject[at[0]], subject[at[1]]
+    known &= a != b
+    a, b, document = a[known], b[known], ends[0][known]
+    where = links["source_chunk"].fill_null(-1).to_numpy()[known]
+    if not len(a):
+        return nothing
+    order = np.lexsort((where, document, b, a))
+    a, b, document, where = a[order], b[order], document[order], where[order]
+    new = np.r_[True, (a[1:] != a[:-1]) | (b[1:] != b[:-1]) | (document[1:] != document[:-1])]
+    a, b, where = a[new], b[new], where[new]
+    heads = np.flatnonzero(np.r_[True, (a[1:] != a[:-1]) | (b[1:] != b[:-1])])
+    return a[heads], b[heads], np.diff(np.r_[heads, len(a)]).astype(np.int64), where[heads]
+
+
+def _relation_rows(
+    keys: Ints, source: Ints, target: Ints, kind: str, weight: Ints, rank: NDArray[np.int32], passage: Ints
+) -> pa.Table:
+    where = pa.array(passage, pa.int64(), mask=passage < 0)
+    return pa.table(
+        {
+            "source": keys[source], "target": keys[target], "kind": pa.array([kind] * len(source), pa.string()),
+            "weight": weight.astype(np.float32), "rank": rank, "chunk_key": where,
+        },
+        schema=RELATIONS,
+    )  # fmt: skip

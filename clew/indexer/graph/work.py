@@ -1,0 +1,53 @@
+"""What the steps of a build share: the tables, the embedder, who watches, and what was done so far."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from clew.indexer.embedders.protocol import Embedder
+from clew.indexer.progress import Progress
+from clew.indexer.tables import Table
+from clew.indexer.writer import Writer
+
+
+@dataclass(kw_only=True)
+class Built:
+    """What a build did, and what there is now."""
+
+    snapshot: int = 0
+    published: bool = False
+    passages_read: int = 0
+    passages_forgotten: int = 0
+    passages_unread: int = 0
+    reports_made: int = 0
+    rows: dict[str, int] = field(default_factory=dict)  # by table
+    written: dict[str, int] = field(default_factory=dict)  # rows that differed, by table
+    levels: list[int] = field(default_factory=list)  # communities a level, the finest first
+    method: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)  # of CPU, by step
+
+
+@dataclass(kw_only=True)
+class Work:
+    """A build under way."""
+
+    writer: Writer
+    embedder: Embedder | None
+    progress: Progress
+    built: Built = field(default_factory=Built)
+    clock: float = field(default_factory=time.process_time)
+
+    def table(self, name: str) -> Table:
+        """A table of the generation, as the writer has it."""
+        return self.writer.tables[name]
+
+    def step(self, name: str) -> None:
+        """Book the CPU time since the last step."""
+        now = time.process_time()
+        self.built.seconds[name] = round(self.built.seconds.get(name, 0.0) + now - self.clock, 3)
+        self.clock = now
+
+    def note(self, name: str, done: tuple[int, int]) -> None:
+        """Rows of a table that differed: (removed, written)."""
+        self.built.written[name] = max(done)
