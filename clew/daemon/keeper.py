@@ -20,7 +20,7 @@ from clew.connectors.events.hints import Delivery, EventSource, Hint
 from clew.connectors.events.inbox import EVERYTHING, Inbox, Joined
 from clew.daemon.budget import Budget
 from clew.daemon.configuration import CollectionEntry, Configured
-from clew.errors import ClewError
+from clew.errors import ClewError, NoSuchDocumentError, OptionError, WriterBusyError
 from clew.indexer.equipment import Equipment, KeptEquipment
 from clew.indexer.progress import Progress, Silence
 from clew.indexer.run import RunOptions, RunOutcome, default_workers, run_index, selection_of
@@ -31,11 +31,14 @@ if TYPE_CHECKING:
     from clew.daemon.watch import Watch, WatchLine
     from clew.indexer.configuration import CollectionConfig
     from clew.indexer.embedders.protocol import Embedder
+    from clew.indexer.place import Place
+    from clew_client.service import GenerateRequest
 
 Phase = Literal["starting", "waiting for its turn", "indexing", "watching", "failing", "stopped"]
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0  # seconds after a failure that ended the watch; twice as long after each
 SQS_TURN = 1.0  # seconds: shorter waits would multiply the requests that are paid for
+EDIT_WAIT = 10.0  # seconds that somebody who edits the graph by hand waits for a run under way
 
 _log = logging.getLogger("clew.service")
 
@@ -149,6 +152,7 @@ class Keeper:
         self._chance = chance or random.Random()  # only spreads load
         self._inbox = Inbox()
         self._full = threading.Event()
+        self._generating = threading.Lock()
         self._stop = threading.Event()
         self._watch: Watch | None = None
         self._state = KeeperState(name=name, phase="starting")
@@ -181,6 +185,69 @@ class Keeper:
             self._full.set()
         self.look_at((EVERYTHING,))
         return {"accepted": True, "full": full}
+
+    def generate(self, wish: GenerateRequest) -> None:
+        """Have the graph built in a thread of its own; failures are told in `state`. WriterBusyError while one is being built."""
+        if not self._generating.acquire(blocking=False):
+            raise WriterBusyError(f"The graph of {self.name} is being built; wait for it to be done.")
+        threading.Thread(target=self._generate, args=(wish,), name=f"clew-graph-{self.name}", daemon=True).start()
+
+    def _generate(self, wish: GenerateRequest) -> None:
+        from clew.indexer.graph.build import BuildOptions, build_graph
+        from clew.indexer.graph.editing import documents_named
+        from clew.indexer.graph.reading import RuleReader
+        from clew.indexer.upkeep import upkeep_of
+
+        wanted = default_workers() if self._entry.workers is None else self._entry.workers
+        try:
+            with (
+                self._budget.turn(wanted=wanted, memory=2 << 30, stop=self._stop) as workers,
+                upkeep_of(self._place(), wait=self._entry.wait, say=self._say) as upkeep,
+            ):
+                name = upkeep.writer.generation.settings.embedder
+                options = BuildOptions(
+                    reader=RuleReader(fields=wish.fields) if wish.fields else None,
+                    method=wish.method,
+                    min_size=wish.min_size,
+                    max_levels=wish.max_levels,
+                    documents=documents_named(upkeep.writer, wish.documents) if wish.documents else None,
+                    workers=workers,
+                )
+                built = build_graph(
+                    upkeep.writer, options, None if name.startswith("given") else self._embedders.open(name)
+                )
+            _log.info("%s: the graph is built, in snapshot %d", self.name, built.snapshot)
+        except ClewError as error:
+            self._say(f"Building the graph: {error}")
+        except Exception as error:  # noqa: BLE001 - told; the collection goes on being kept
+            _log.exception("%s: an error that nobody foresaw, building the graph", self.name)
+            self._say(f"Building the graph: {type(error).__name__}: {error}")
+        finally:
+            self._generating.release()
+
+    def drop_report(self, community_key: int, *, community: bool) -> int:
+        """Remove a community's report (with `community`: the community, too); the snapshot without it.
+
+        Raises NoSuchDocumentError, NoGraphError, WriterBusyError.
+        """
+        from clew.indexer.graph.editing import delete_report
+        from clew.indexer.upkeep import upkeep_of
+
+        try:
+            with upkeep_of(self._place(), wait=EDIT_WAIT) as upkeep:
+                return delete_report(upkeep.writer, community_key, community=community).number
+        except WriterBusyError as error:  # its own words name places and processes, and go to the asker
+            raise WriterBusyError(f"Another run writes to {self.name}; try again when it is done.") from error
+        except OptionError as error:
+            raise NoSuchDocumentError(str(error)) from error
+
+    def _place(self) -> Place:
+        from clew.connectors.location import Root
+        from clew.indexer.place import Place
+
+        options = self._configured.storage(self.name)
+        root = Root.parse(self._configured.root(self.name), options)
+        return Place.open(root.index_place(self._configured.index(self.name)), options)
 
     def look_at(self, hints: Sequence[Hint]) -> None:
         """Have some places looked at."""
@@ -245,6 +312,7 @@ class Keeper:
             workers=entry.workers,
             wait=entry.wait,
             accept_mass_delete=entry.accept_mass_delete,
+            graph=bool(beside.graph if entry.graph is None else entry.graph),
         )
         self._watch = Watch(
             root_text,

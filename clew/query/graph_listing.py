@@ -51,15 +51,15 @@ def evidence_row(found: Evidence | None) -> EvidenceRow | None:
     )  # fmt: skip
 
 
-def entity_rows(graph: Knowledge, type_: str | None = None) -> Iterator[EntityRow]:
-    """Entities, those of most documents first."""
+def entity_rows(graph: Knowledge, type_: str | None = None, *, skip: int = 0) -> Iterator[EntityRow]:
+    """Entities, those of most documents first, without the first `skip`."""
     table = graph.entities
     order = np.lexsort((graph.keys, -table["mentions"].to_numpy(), -table["documents"].to_numpy()))
     if type_ is not None:
         types = table["type"].to_pylist()
         order = np.array([one for one in order.tolist() if types[one] == type_], dtype=np.int64)
     degrees = np.diff(graph.adjacency().starts)
-    for block in _blocks(order.tolist()):
+    for block in _blocks(order[skip:].tolist()):
         answers = graph.answers(block)
         for ordinal, answer, row in zip(block, answers, table.take(block).to_pylist(), strict=True):
             yield EntityRow(
@@ -68,14 +68,14 @@ def entity_rows(graph: Knowledge, type_: str | None = None) -> Iterator[EntityRo
             )  # fmt: skip
 
 
-def relation_rows(graph: Knowledge, entity: str | None = None) -> Iterator[RelationRow]:
-    """Relations by source, kind and rank; of one entity where it is named."""
+def relation_rows(graph: Knowledge, entity: str | None = None, *, skip: int = 0) -> Iterator[RelationRow]:
+    """Relations by source, kind and rank, without the first `skip`; of one entity where it is named."""
     rows = graph.relations
     if entity is not None:
         key = int(graph.keys[entity_named(graph, entity)])
         rows = rows.filter(rows["source"].to_numpy() == key)
     names = dict(zip(graph.keys.tolist(), graph.entities["name"].to_pylist(), strict=True))
-    for start in range(0, rows.num_rows, BLOCK):
+    for start in range(skip, rows.num_rows, BLOCK):
         part = rows.slice(start, BLOCK).to_pylist()
         spans = [(-1, 0, 0) if row["chunk_key"] is None else (row["chunk_key"], 0, WHOLE_PASSAGE) for row in part]
         for row, found in zip(part, graph.resolve(spans), strict=True):
@@ -86,8 +86,10 @@ def relation_rows(graph: Knowledge, entity: str | None = None) -> Iterator[Relat
             )  # fmt: skip
 
 
-def claim_rows(graph: Knowledge, status: str | None = None, *, contradicted: bool = False) -> Iterator[ClaimRow]:
-    """Claims by place."""
+def claim_rows(
+    graph: Knowledge, status: str | None = None, *, contradicted: bool = False, skip: int = 0
+) -> Iterator[ClaimRow]:
+    """Claims by place, without the first `skip`."""
     table = graph.claims.sort_by([("chunk_key", "ascending"), ("start", "ascending"), ("claim_key", "ascending")])
     rows = table.to_pylist()
     known = set(table["claim_key"].to_pylist())
@@ -95,7 +97,7 @@ def claim_rows(graph: Knowledge, status: str | None = None, *, contradicted: boo
         rows = [row for row in rows if row["status"] == status]
     if contradicted:
         rows = [row for row in rows if row["contradicts"]]
-    for block in _blocks(rows):
+    for block in _blocks(rows[skip:]):
         found = graph.resolve([(row["chunk_key"], row["start"], row["end"]) for row in block])
         for row, place in zip(block, found, strict=True):
             evidence = evidence_row(place)
@@ -109,26 +111,26 @@ def claim_rows(graph: Knowledge, status: str | None = None, *, contradicted: boo
             )  # fmt: skip
 
 
-def community_rows(graph: Knowledge, level: int | None = None) -> Iterator[CommunityRow]:
-    """Communities, level by level, the largest first."""
+def community_rows(graph: Knowledge, level: int | None = None, *, skip: int = 0) -> Iterator[CommunityRow]:
+    """Communities, level by level, the largest first, without the first `skip`."""
     titles = dict(zip(graph.reports["community_key"].to_pylist(), graph.reports["title"].to_pylist(), strict=True))
     names = dict(zip(graph.keys.tolist(), graph.entities["name"].to_pylist(), strict=True))
-    rows = graph.communities.to_pylist()
-    for row in sorted(rows, key=lambda row: (row["level"], -len(row["members"]), row["community_key"])):
-        if level is None or row["level"] == level:
-            yield CommunityRow(
-                id=id_text(row["community_key"]), level=row["level"],
-                parent=None if row["parent"] is None else id_text(row["parent"]), size=len(row["members"]),
-                documents=row["documents"], members=tuple(names[key] for key in row["members"] if key in names),
-                title=titles.get(row["community_key"]),
-            )  # fmt: skip
+    rows = [row for row in graph.communities.to_pylist() if level is None or row["level"] == level]
+    rows.sort(key=lambda row: (row["level"], -len(row["members"]), row["community_key"]))
+    for row in rows[skip:]:
+        yield CommunityRow(
+            id=id_text(row["community_key"]), level=row["level"],
+            parent=None if row["parent"] is None else id_text(row["parent"]), size=len(row["members"]),
+            documents=row["documents"], members=tuple(names[key] for key in row["members"] if key in names),
+            title=titles.get(row["community_key"]),
+        )  # fmt: skip
 
 
-def report_rows(graph: Knowledge, level: int | None = None) -> Iterator[ReportRow]:
-    """Reports, the newest first; of one build the coarsest and heaviest first."""
+def report_rows(graph: Knowledge, level: int | None = None, *, skip: int = 0) -> Iterator[ReportRow]:
+    """Reports, the newest first, without the first `skip`; of one build the coarsest and heaviest first."""
     rows = [row for row in graph.reports.to_pylist() if level is None or row["level"] == level]
     rows.sort(key=lambda row: (-row["built_ns"], -row["level"], -row["documents"], row["community_key"]))
-    for row in rows:
+    for row in rows[skip:]:
         spans = [(one["chunk_key"], one["start"], one["end"]) for one in row["summary"]]
         spans += [(key, 0, WHOLE_PASSAGE) for key in row["evidence"]]
         found = [evidence_row(one) for one in graph.resolve(spans)]
@@ -163,7 +165,7 @@ def merge_rows(graph: Knowledge) -> Iterator[MergeRow]:
 
 def entity_named(graph: Knowledge, text: str) -> int:
     """The ordinal of an entity by id or name. OptionError where there is none."""
-    if len(text) == 16 and all(c in "0123456789abcdef" for c in text):
+    if len(text) == 16 and all(c in "0123456789abcdef" for c in text) and text < "8":  # keys have 63 bits
         (ordinal,) = graph.ordinals([int(text, 16)]).tolist()
         if ordinal >= 0:
             return int(ordinal)

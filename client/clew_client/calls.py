@@ -10,19 +10,24 @@ from urllib.parse import quote
 from pydantic import BaseModel, ValidationError
 
 from clew_client.errors import ClientError, InvalidRequestError, error_class
+from clew_client.graph import DeletedReport, FanoutReport
 from clew_client.service import (
     ChunkAnswer,
     CollectionList,
     CollectionStatus,
     ErrorsPage,
     FilesPage,
+    GenerateAnswer,
+    GenerateRequest,
     LinksPage,
+    Page,
     Problem,
     ReindexAnswer,
 )
 from clew_client.types import ContextRequest, ContextResult, ExpandOptions, SearchRequest, SearchResult, ShownFile
 
 M = TypeVar("M", bound=BaseModel)
+P = TypeVar("P", bound=Page)
 R = TypeVar("R", bound=SearchRequest)
 
 PAGE = 1000  # rows of a page
@@ -133,6 +138,39 @@ def errors(collection: str, *, limit: int, cursor: str | None) -> Call[ErrorsPag
     return Call(
         method="GET", path=_of(collection, "errors"), model=ErrorsPage, params={"limit": limit, "cursor": cursor}
     )
+
+
+def graph_list(
+    collection: str, field: str, model: type[P], *, options: Mapping[str, Any], limit: int, cursor: str | None
+) -> Call[P]:
+    """GET graph/FIELD."""
+    return Call(
+        method="GET",
+        path=_of(collection, f"graph/{field}"),
+        model=model,
+        params={**options, "limit": limit, "cursor": cursor},
+    )
+
+
+def graph_fanout(collection: str, entity: str, hops: int, cap: int) -> Call[FanoutReport]:
+    """GET graph/fanout."""
+    return Call(
+        method="GET",
+        path=_of(collection, "graph/fanout"),
+        model=FanoutReport,
+        params={"entity": entity, "hops": hops, "cap": cap},
+    )
+
+
+def graph_generate(collection: str, request: GenerateRequest) -> Call[GenerateAnswer]:
+    """POST graph/entities/generate."""
+    wish = request.model_dump(mode="json", exclude_defaults=True)
+    return Call(method="POST", path=_of(collection, "graph/entities/generate"), model=GenerateAnswer, json=wish)
+
+
+def graph_delete(collection: str, field: str, id: str) -> Call[DeletedReport]:
+    """DELETE graph/FIELD/ID, where FIELD is communities or reports."""
+    return Call(method="DELETE", path=_of(collection, f"graph/{field}/{quote(id, safe='')}"), model=DeletedReport)
 
 
 def chunk(collection: str, key: int) -> Call[ChunkAnswer]:

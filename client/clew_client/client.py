@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from clew_client import calls
 from clew_client.calls import PAGE, Call, request_of
 from clew_client.errors import ConnectionFailedError, NotFoundError
+from clew_client.graph_client import AsyncGraph, Graph
 from clew_client.retrying import Retries
 from clew_client.rows import AsyncRows, Rows
 from clew_client.service import ChunkAnswer, CollectionInfo, CollectionList, CollectionStatus, ReindexAnswer
@@ -196,6 +197,11 @@ class Client:
         """Have the collection brought up to date."""
         return self._run(calls.reindex(collection or self.name, full=full))
 
+    @property
+    def graph(self) -> Graph:
+        """Entities, relations, claims, communities and reports; of another collection: `client.collection(NAME).graph`."""
+        return Graph(self._run, lambda: self.name)
+
 
 class AsyncClient:
     """Asks a service from a running event loop; see `Client`."""
@@ -323,3 +329,8 @@ class AsyncClient:
     async def reindex(self, *, full: bool = False, collection: str | None = None) -> ReindexAnswer:
         """Have the collection brought up to date."""
         return await self._run(calls.reindex(collection or await self.name(), full=full))
+
+    @property
+    def graph(self) -> AsyncGraph:
+        """Entities, relations, claims, communities and reports; of another collection: `client.collection(NAME).graph`."""
+        return AsyncGraph(self._run, self.name)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from clew_client.graph import ClaimRow, CommunityRow, EntityRow, RelationRow, ReportRow
 from clew_client.types import ChunkRow, ErrorRow, FileRow, LinkRow, Location, Status
 from clew_client.upkeep import SnapshotRow
 
@@ -75,6 +76,58 @@ class ErrorsPage(Page):
     """The ledger, by path."""
 
     errors: tuple[ErrorRow, ...] = ()
+
+
+class EntitiesPage(Page):
+    """Entities, those of most documents first."""
+
+    entities: tuple[EntityRow, ...] = ()
+
+
+class RelationsPage(Page):
+    """Relations by source, kind and rank."""
+
+    relations: tuple[RelationRow, ...] = ()
+
+
+class ClaimsPage(Page):
+    """Claims by place."""
+
+    claims: tuple[ClaimRow, ...] = ()
+
+
+class CommunitiesPage(Page):
+    """Communities, level by level, the largest first."""
+
+    communities: tuple[CommunityRow, ...] = ()
+
+
+class ReportsPage(Page):
+    """Reports; of one build the coarsest and heaviest first."""
+
+    reports: tuple[ReportRow, ...] = ()
+
+
+class GenerateRequest(BaseModel):
+    """Have the graph built, or brought up to date; what is left out stays as the graph has it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    documents: tuple[str, ...] = Field(
+        (), max_length=50, description="Read these alone: a path, a record's id, or PATH#RECORD. None: all that is new."
+    )
+    fields: tuple[Literal["title", "headings", "anchors", "text"], ...] = Field(
+        (), max_length=4, description="Read these parts of passages alone; none named: all of them."
+    )
+    method: Literal["leiden", "components"] | None = Field(None, description="How communities are found.")
+    min_size: int | None = Field(None, ge=1, le=1000, description="Smallest community.")
+    max_levels: int | None = Field(None, ge=1, le=10, description="Levels of communities, at most.")
+
+
+class GenerateAnswer(_Answer):
+    """What became of the wish. The build itself follows; a newer snapshot holds what it gave."""
+
+    accepted: bool
 
 
 class ChunkAnswer(_Answer):

@@ -11,7 +11,7 @@ from fastapi.openapi.utils import get_openapi
 
 import clew
 from clew.daemon.collections import Collections
-from clew.daemon.http import browsing, health, pages, problems, routes
+from clew.daemon.http import browsing, graph, health, pages, problems, routes
 from clew.daemon.http.access import Gatekeeper
 from clew.daemon.http.answering import Answering
 from clew.daemon.http.compression import Compression
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from clew.daemon.telemetry import OpenTelemetry
 
 #: Everything that is answered. A part with routes of its own adds its router here.
-ROUTERS = (health.router, routes.router, browsing.router)
+ROUTERS = (health.router, routes.router, browsing.router, graph.router)
 
 _DESCRIPTION = """Search over collections of files on four paths at once, hits followed along their hyperlinks.
 
@@ -61,6 +61,7 @@ def create_app(
         openapi_tags=[
             {"name": "questions", "description": "What people and programs ask."},
             {"name": "contents", "description": "What an index holds."},
+            {"name": "graph", "description": "Entities, what is claimed of them, and what they form together."},
             {"name": "collections", "description": "Which there are, how they stand, and bringing them up to date."},
             {"name": "service", "description": "For whatever runs the service."},
         ],
@@ -78,7 +79,7 @@ def create_app(
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(settings.cors_origins),
-            allow_methods=["GET", "POST"],
+            allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "X-Request-Id", "If-None-Match"],
             expose_headers=["X-Request-Id", "Retry-After", "ETag"],
         )

@@ -18,6 +18,7 @@ from clew.errors import (
     CursorExpiredError,
     InvalidCursorError,
     InvalidKeyError,
+    NoGraphError,
     NoIndexError,
     NoSuchCollectionError,
     NoSuchDocumentError,
@@ -49,6 +50,12 @@ _KINDS: tuple[tuple[type[ClewError], int, str, str], ...] = (
     (AccessDeniedError, 403, "access", "The key does not allow this"),
     (NoSuchCollectionError, 404, "no-such-collection", "There is no such collection"),
     (NoSuchDocumentError, 404, "no-such-document", "The index holds no such document"),
+    (
+        NoGraphError,
+        404,
+        "no-graph",
+        "The collection has no graph: build it with `clew graph build`, or ask to have it generated",
+    ),
     (CursorExpiredError, 410, "cursor-expired", "The snapshot of the cursor is no longer kept"),
     (NoSuchSnapshotError, 404, "no-such-snapshot", "There is no such snapshot"),
     (OverloadedError, 429, "overloaded", "Too much is being asked at once"),
@@ -62,7 +69,7 @@ _KINDS: tuple[tuple[type[ClewError], int, str, str], ...] = (
     (RequestError, 400, "request", "The request cannot be carried out"),
 )
 #: What these say is for whoever runs the service: places, files, other services.
-_INNER = (ServiceError, ConfigurationError, NoSuchSnapshotError, NoIndexError)
+_INNER = (ServiceError, ConfigurationError, NoSuchSnapshotError, NoIndexError, NoGraphError)
 _OUTER = (OverloadedError, RequestTimeError)
 
 
@@ -173,7 +180,7 @@ _DESCRIPTIONS = {
     400: "An option, the `where` expression or the cursor cannot be used.",
     401: "No valid key: none, an unknown, an expired or a revoked one.",
     403: "The key does not allow this, or the request comes from where none may come from.",
-    404: "No such collection, document, chunk or snapshot.",
+    404: "No such collection, document, chunk, snapshot or community, or no graph.",
     409: "It cannot be done now: another run is under way, or this service does not index.",
     410: "The snapshot of the cursor is no longer kept: begin again without one.",
     413: "The body is larger than allowed.",

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
@@ -19,6 +20,7 @@ from clew.daemon.http.app import create_app
 from clew.daemon.http.settings import HttpSettings
 from clew.daemon.keys import KeyRing, Keys
 from clew.examples import handbook
+from tests.examples.graph_pages import write_pages
 
 
 @pytest.fixture(scope="session")
@@ -65,6 +67,17 @@ def collections(root: Path, session_cache: Path) -> Iterator[Collections]:
 
 
 @pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory, session_cache: Path) -> Path:
+    """Eleven pages in three themes, with their graph. Only to be read."""
+    root = tmp_path_factory.mktemp("graph") / "pages"
+    write_pages(root)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(session_cache))
+        clew.index(str(root), embedder="hashing:32", workers=0, graph=True)
+    return root
+
+
+@pytest.fixture(scope="session")
 def client(collections: Collections) -> Iterator[TestClient]:
     """A program of this machine, asking an app with the default settings that all tests share."""
     with client_of(create_app(collections)) as client:
@@ -88,6 +101,18 @@ def locked(collections: Collections, tmp_path: Path, keys: Keys) -> Iterator[Tes
 def client_of(app: FastAPI, *, peer: str = "127.0.0.1") -> TestClient:
     """A client of an app, coming from an address."""
     return TestClient(app, base_url="http://localhost", client=(peer, 40_000))
+
+
+def through(client: TestClient) -> httpx.BaseTransport:
+    """What lets a `clew_client.Client` ask an app without a socket."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        found = client.request(
+            request.method, str(request.url), content=request.content, headers=dict(request.headers.items())
+        )
+        return httpx.Response(found.status_code, headers=dict(found.headers.items()), content=found.content)
+
+    return httpx.MockTransport(answer)
 
 
 def app_with(collections: Collections, **settings: object) -> FastAPI:
