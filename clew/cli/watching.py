@@ -127,6 +127,7 @@ def watch(
         workers=workers,
         wait=seconds(wait),
         accept_mass_delete=accept_mass_delete,
+        graph=bool(configured.graph),
     )
     machine = as_json or not sys.stdout.isatty()
 
