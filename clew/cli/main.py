@@ -49,6 +49,7 @@ def _root(
 @cache  # once a process: registering them again would make every later call slower
 def _commands() -> None:
     from clew.cli import (
+        asking,
         contexts,
         demo,
         evaluating,
@@ -67,6 +68,7 @@ def _commands() -> None:
         indexing,
         watching,
         searching,
+        asking,
         contexts,
         inspecting,
         upkeep,

@@ -19,6 +19,7 @@ from clew.indexer.snapshots import Snapshot, Statistics
 from clew.query.inspection import Inspector, degraded
 from clew.query.pinned import PinnedIndex
 from clew.query.restriction import Restriction
+from clew_client.answers import Answer, AskRequest
 from clew_client.service import ChunkAnswer, Facets, TextPart
 from clew_client.types import (
     Calibration,
@@ -280,6 +281,21 @@ class Index:
                 return found
             depth *= 2
 
+    def ask(self, question: str, **options: Any) -> Answer:
+        """Answer a question on the route that suits it, with its reason, in statements that stand in passages.
+
+        `options` are the fields of AskRequest: `route` (auto, local, mixed, global, drift), `level`, `max_communities`,
+        `max_follow_ups`, `hops`, `fanout` … See `clew.query.answers`. Raises OptionError, and NoGraphError for a route that needs
+        a graph where none was built.
+        """
+        return self.reply(ask_request(question, **options))
+
+    def reply(self, request: AskRequest) -> Answer:
+        """Answer a whole request of that kind."""
+        from clew.query.answers.asking import Asker
+
+        return Asker(self._pinned, self._ready()).ask(request)
+
     def context(self, text: str, *, max_tokens: int, tokenizer: str = "minilm", **options: Any) -> ContextResult:
         """Passages for a model, within a budget of tokens. `options` are those of `search`, and `overhead`.
 
@@ -393,6 +409,24 @@ def search_request(text: str, **options: Any) -> SearchRequest:
     return _request(SearchRequest, text, **options)
 
 
+def ask_request(question: str, **options: Any) -> AskRequest:
+    """A request for an answer from flat options. OptionError says which one is wrong, and what is allowed."""
+    known = set(AskRequest.model_fields) - {"question"}
+    for name in options:
+        if name not in known:
+            raise OptionError(f"There is no option {name!r} of ask; there are {', '.join(sorted(known))}.")
+    try:
+        return AskRequest(question=question.encode("utf-8", "replace").decode("utf-8"), **options)
+    except ValidationError as error:
+        raise _refused(error, "ask") from error
+
+
+def _refused(error: ValidationError, what: str) -> OptionError:
+    first = error.errors()[0]
+    name = ".".join(str(part) for part in first["loc"] if part != "[key]") or "option"
+    return OptionError(f"The {what} option {name} is {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}.")
+
+
 def _request(model: type[R], text: str, **options: Any) -> R:
     expand = {name: options.pop(name) for name in _EXPAND if name in options}
     known = set(model.model_fields) - {"text"}
@@ -406,8 +440,4 @@ def _request(model: type[R], text: str, **options: Any) -> R:
         # Bytes that are no UTF-8 reach a command line as lone surrogates: they match nothing, and are no error.
         return model(text=text.encode("utf-8", "replace").decode("utf-8"), **options)
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"] if part != "[key]") or "option"
-        raise OptionError(
-            f"The search option {name} is {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}."
-        ) from error
+        raise _refused(error, "search") from error

@@ -1,0 +1,1 @@
+"""Answers: a question is routed with a stated reason, and answered with statements that stand in passages, word for word."""

@@ -1,0 +1,175 @@
+"""A question asked of a snapshot: looked at, routed, answered, and its answer checked against the passages."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from clew.errors import DamagedIndexError
+from clew.query.answers import drift, local, mixed, overview, router
+from clew.query.answers.cost import Meter
+from clew.query.answers.findings import Composed, Findings, as_text, compose, numbered_into
+from clew.query.answers.inquiry import Inquiry
+from clew.query.answers.router import Decision, Seen
+from clew.query.answers.thresholds import Thresholds, thresholds_of
+from clew.query.inspection import degraded
+from clew.query.knowledge import Knowledge, has_graph
+from clew.query.pinned import PinnedIndex
+from clew.query.search import Searcher, require_question
+from clew_client.answers import Answer, AskRequest, FollowUp
+
+
+class Asker:
+    """Answers questions on one snapshot. Safe to share between threads."""
+
+    def __init__(self, pinned: PinnedIndex, searcher: Searcher, log: Callable[[Answer], None] | None = None) -> None:
+        """`log`: told of every answer; see `clew.query.answers.decisions`."""
+        self._pinned = pinned
+        self._searcher = searcher
+        self._log = log
+
+    def inquire(self, text: str, thresholds: Thresholds | None = None) -> Inquiry:
+        """A question, before it is routed."""
+        require_question(text)
+        graph = Knowledge(self._pinned) if has_graph(self._pinned) else None
+        return Inquiry(text, self._pinned, self._searcher, graph, thresholds or thresholds_of(self._pinned))
+
+    def decide(self, inquiry: Inquiry, request: AskRequest) -> tuple[Decision, Seen]:
+        """The route of a question."""
+        seen = inquiry.seen()
+        if request.route == "auto":
+            return router.route(seen, inquiry.thresholds), seen
+        if request.route in ("global", "mixed", "drift") and inquiry.graph is None:
+            Knowledge(self._pinned)  # says that there is no graph, and how to build one
+        return router.forced(request.route, seen, inquiry.thresholds), seen
+
+    def ask(self, request: AskRequest) -> Answer:
+        """Answer. OptionError for what cannot be asked, NoGraphError for a route that needs a graph where there is none."""
+        began = time.perf_counter()
+        inquiry = self.inquire(request.question)
+        decision, seen = self.decide(inquiry, request)
+        answer = _ANSWERS[decision.route](inquiry, request, decision)
+        if answer.abstained and decision.route == "global" and request.route == "auto" and router.passages_hold(seen):
+            fallen = Decision(
+                route="local",
+                reason=f"{decision.reason}; no report tells of it, but passages do",
+                by_passages=not seen.seeds,
+            )
+            answer = _local(inquiry, request, fallen)
+        answer = answer.model_copy(
+            update={
+                "signals": router.signals(seen, inquiry.thresholds),
+                "degraded": {**degraded(self._pinned), **answer.degraded},
+                "took_ms": round((time.perf_counter() - began) * 1000, 3),
+            }
+        )
+        if not answer.citations_resolve:
+            raise DamagedIndexError(
+                f"Answering {request.question!r} at {self._pinned.place.address}: a passage does not hold what its statement says; "
+                "run `clew check`."
+            )
+        if self._log is not None:
+            self._log(answer)
+        return answer
+
+
+def _local(inquiry: Inquiry, request: AskRequest, decision: Decision) -> Answer:
+    meter = Meter(seconds=request.seconds)
+    found = local.search(inquiry, request.hops, request.fanout)
+    composed = compose(inquiry.pinned, found.findings, request.max_statements)
+    return _answer(inquiry, request, decision, composed, meter).model_copy(
+        update={"entities": tuple(found.entities), "walk": found.walk}
+    )
+
+
+def _global(inquiry: Inquiry, request: AskRequest, decision: Decision) -> Answer:
+    meter = Meter(seconds=request.seconds)
+    survey = overview.survey(inquiry, request.level, request.max_communities, whole=decision.whole)
+    ranked = survey.findings(request.threshold, whole=decision.whole)
+    findings = Findings()
+    findings.add("reports", ranked)
+    composed = compose(inquiry.pinned, findings, request.max_statements, in_order=ranked)
+    if not composed.statements:
+        none = (
+            f"no statement of the {survey.considered} reports of level {survey.level} has {request.threshold:g} points"
+        )
+        decision = Decision(route=decision.route, reason=f"{decision.reason}; {none}")
+    return _with_maps(_answer(inquiry, request, decision, composed, meter), survey, composed)
+
+
+def _mixed(inquiry: Inquiry, request: AskRequest, decision: Decision) -> Answer:
+    meter = Meter(seconds=request.seconds)
+    found = mixed.search(inquiry, request, whole=decision.whole)
+    composed = compose(inquiry.pinned, found.local.findings, request.max_statements)
+    answer = _answer(inquiry, request, decision, composed, meter).model_copy(
+        update={"entities": tuple(found.local.entities), "walk": found.local.walk}
+    )
+    return _with_maps(answer, found.survey, composed)
+
+
+def _drift(inquiry: Inquiry, request: AskRequest, decision: Decision) -> Answer:
+    meter = Meter(seconds=request.seconds)
+    found = drift.search(inquiry, request, meter, whole=decision.whole)
+    composed = compose(inquiry.pinned, found.findings, request.max_statements)
+    citations = dict(zip(composed.refs, composed.citations, strict=True))
+    primer = numbered_into(found.primer, citations)
+    follow_ups = []
+    for one in found.followed:
+        statements = numbered_into(one.composed, citations)
+        cited = sorted({n for statement in statements for n in statement.citations})
+        follow_ups.append(FollowUp(question=one.question, answer=as_text(statements), citations=tuple(cited)))
+    answer = _answer(inquiry, request, decision, composed, meter).model_copy(
+        update={
+            "citations": tuple(citations.values()),
+            "primer_answer": as_text(primer),
+            "follow_ups": tuple(follow_ups),
+            "entities": tuple(found.entities),
+            "walk": found.walk,
+            "degraded": {} if meter.stopped is None else {"follow-ups": meter.stopped},
+            "citations_resolve": composed.resolve
+            and found.primer.resolve
+            and all(one.composed.resolve for one in found.followed),
+        }
+    )
+    return _with_maps(answer, found.survey, composed)
+
+
+def _nothing(inquiry: Inquiry, request: AskRequest, decision: Decision) -> Answer:
+    empty = Composed(statements=(), citations=(), refs=(), resolve=True, context_chars=0, passage_chars=0)
+    return _answer(inquiry, request, decision, empty, Meter(seconds=request.seconds))
+
+
+def _answer(inquiry: Inquiry, request: AskRequest, decision: Decision, composed: Composed, meter: Meter) -> Answer:
+    meter.context_chars += composed.context_chars
+    meter.passage_chars += composed.passage_chars
+    return Answer(
+        question=request.question,
+        route=decision.route,
+        reason=decision.reason,
+        answer=as_text(composed.statements),
+        abstained=not composed.statements,
+        statements=composed.statements,
+        citations=composed.citations,
+        citations_resolve=composed.resolve,
+        cost=meter.report(),
+        snapshot=inquiry.pinned.snapshot.number,
+    )
+
+
+def _with_maps(answer: Answer, survey: overview.Overview, composed: Composed) -> Answer:
+    return answer.model_copy(
+        update={
+            "reports_used": overview.used(survey.maps, [one.report for one in composed.statements]),
+            "communities_considered": survey.considered,
+            "level": survey.level,
+        }
+    )
+
+
+_ANSWERS: dict[str, Callable[[Inquiry, AskRequest, Decision], Answer]] = {
+    "local": _local,
+    "global": _global,
+    "mixed": _mixed,
+    "drift": _drift,
+    "none": _nothing,
+}

@@ -1,0 +1,124 @@
+"""The frame of a question: words that ask, and say nothing of what is asked about.
+
+What is left of a question without its frame is its subject: of "which themes dominate this collection" nothing, of "an overview
+of the collection on office equipment" the office equipment. A subject that a collection does not hold is answered by silence, so
+the frame is wide: a word wrongly taken for frame costs a question its subject, a word wrongly left in asks the collection for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from clew.indexer.lexical.analysis import Analyzer, words
+from clew.indexer.lexical.questions import AnalyzedQuestion
+
+_FRAME: dict[str, str] = {
+    "en": """
+        are is was were be been being have has had not no yes our your their its his her there these those
+        what which who whom whose how why when where does did can could would should will may might please tell give show say says said
+        describe describes described mention mentions mentioned discuss discusses discussed explain explains talk talks cover covers
+        covered contain contains deal deals concern concerns regard regarding about concerning list name find know learn need see
+        main key major primary principal important central dominant dominate dominates dominated recurring recurrent recur common
+        commonly frequent frequently often general generally overall broad broadly typical typically usual usually whole entire
+        entirety all every each any many most more much several various different diverse other others top biggest largest
+        significant notable relevant prevalent prominent appear appears emerge emerges stand out
+        theme themes topic topics subject subjects matter matters trend trends pattern patterns category categories takeaway takeaways
+        insight insights aspect aspects point points idea ideas kind kinds type types sort sorts area areas thread threads issue issues
+        overview summary summarise summarize synopsis outline survey panorama picture view context background introduction landscape
+        collection corpus archive library dataset data base repository documentation document documents file files article articles
+        page pages text texts report reports transcript transcripts episode episodes interview interviews paper papers record
+        records note notes story stories post posts chapter chapters book books material materials source sources content contents
+        discussion discussions conversation conversations presentation presentations here there together people
+        information thing things something everything anything term terms way ways high level speaking
+        best better recommend recommended suggest advise should need needs needed else choose choice prefer worth happen happens
+        compare comparison difference differences please
+        """,
+    "pt": """
+        são é está estão foi foram era eram ser sido sendo tem têm tinha ter não sim nosso nossa nossos nossas seu sua seus suas até já só
+        também então isso isto aquilo esse essa este esta você vocês
+        qual quais que quem como por porque quando onde quanto quantos quantas pode podem poderia deve favor diga mostre dizer diz dizem
+        dito descreva descreve descrevem mencionar menciona mencionam mencionados citados discute discutem discutido discutidos explica
+        explique fala falam falar trata tratam tratado abordar aborda abordam abordados contém conter respeito sobre acerca liste cite saber
+        sabe sabemos existe existem há
+        principal principais chave maior maiores importante importantes central centrais dominante dominantes dominam domina predomina
+        predominam predominante predominantes recorrente recorrentes comum comuns frequente frequentes frequência frequentemente geral
+        gerais geralmente todo toda todos todas inteiro inteira cada muitos vários várias diversos diversas diferentes outros mais
+        relevante relevantes aparecem aparece destacam destaca
+        tema temas assunto assuntos tópico tópicos tendência tendências padrão padrões categoria categorias aspecto aspectos ponto pontos
+        ideia ideias tipo tipos área áreas questão questões temática temário
+        panorama resumo resuma resumir síntese visão quadro contexto introdução apanhado termos forma modo maneira linhas conjunto
+        acervo coleção corpus arquivo arquivos biblioteca base repositório documentação documento documentos ficheiro ficheiros artigo
+        artigos página páginas texto textos relatório relatórios transcrição transcrições episódio episódios entrevista entrevistas
+        registro nota notas capítulo capítulos livro livros material materiais fonte fontes conteúdo conteúdos discussões conversas
+        apresentações aqui informação informações coisa coisas tudo algo
+        melhor melhores recomenda recomendam recomendado sugere sugerem devo deveria deveríamos preciso precisamos precisa escolher
+        escolha vale pena acontece aconteceria compare comparar comparação diferença diferenças além
+        """,
+    "es": """
+        son es está están fue fueron era eran ser sido siendo tiene tienen tenía tener ha han no sí nuestro nuestra nuestros nuestras su
+        sus hasta ya sólo también entonces eso esto aquello ese esa este esta usted ustedes
+        cuál cuáles qué quién quiénes cómo por porque cuándo dónde cuánto cuántos cuántas puede pueden podría debe favor diga dime muestra
+        decir dice dicen dicho describe describen mencionar menciona mencionan mencionados discute discuten discutidos explica explique
+        habla hablan hablar trata tratan tratado aborda abordan abordados contiene contener respecto sobre acerca lista cita saber sabe
+        sabemos existe existen hay
+        principal principales clave mayor mayores importante importantes central centrales dominante dominantes dominan domina predomina
+        predominan recurrente recurrentes común comunes frecuente frecuentes frecuencia frecuentemente menudo general generales
+        generalmente todo toda todos todas entero entera cada muchos varios varias diversos diversas diferentes distintos otros más
+        relevante relevantes aparecen aparece destacan destaca
+        tema temas asunto asuntos tópico tópicos tendencia tendencias patrón patrones categoría categorías aspecto aspectos punto puntos
+        idea ideas tipo tipos área áreas cuestión cuestiones temática
+        panorama resumen resume resumir síntesis visión cuadro contexto introducción términos forma modo manera rasgos líneas conjunto
+        acervo colección corpus archivo archivos biblioteca base repositorio documentación documento documentos fichero ficheros
+        artículo artículos página páginas texto textos informe informes transcripción transcripciones episodio episodios entrevista
+        entrevistas registro nota notas capítulo capítulos libro libros material materiales fuente fuentes contenido contenidos
+        discusiones conversaciones presentaciones aquí información cosa cosas algo
+        mejor mejores recomienda recomiendan recomendado sugiere sugieren debo debería deberíamos necesito necesitamos necesita elegir
+        elección vale pena conviene pasa pasaría ocurre ocurriría compara comparar comparación diferencia diferencias además
+        """,
+    "ru": """
+        это был была было были быть является являются нет да не наш наша наше наши нашей нашем ваш этот эта эти этой этом этих тот та те
+        у них него неё его её их там также уже только
+        какой какая какое какие каких каким какими какую каком каков какова каковы что чего чему чем кто кого кому кем как почему когда
+        где куда сколько можно ли есть скажи расскажи покажи опиши назови перечисли объясни говорит говорится говорят сказано описывает
+        описывают описано упоминает упоминают упоминаются упоминается обсуждает обсуждают обсуждаются обсуждается рассматриваются
+        рассматривается содержит содержится касается касаются относительно насчёт знать известно существует
+        основной основная основное основные основных главный главная главное главные главных ключевой ключевые ключевых важный важные
+        важнейшие центральный центральные преобладает преобладают преобладающие доминирует доминируют повторяется повторяются
+        повторяющиеся общий общая общее общие часто чаще обычно целом целый вообще весь вся всё все всех всего всей каждый
+        многие разные различные другие самый самые наиболее больше всего значимые заметные встречаются встречается
+        тема темы тем темам темах тематика тенденция тенденции тенденций закономерность закономерности категория категории аспект
+        аспекты вопрос вопросы вопросов сюжет сюжеты идея идеи вид виды тип типы область области направление направления
+        обзор сводка резюме обобщение обобщи картина представление контекст контексте контекста введение черты чертах слова
+        коллекция коллекции собрание собрании собрания корпус корпусе архив архиве библиотека библиотеке база базе хранилище
+        документация документации документ документы документов документах документе файл файлы файлов файлах статья статьи статей
+        страница страницы страниц текст тексты текстов текстах отчёт отчёты отчётов стенограмма стенограммы выпуск выпуски интервью
+        запись записи заметка заметки глава главы книга книги материал материалы материалов материалах источник источники содержание
+        беседа беседы здесь тут информация информации вещь вещи
+        лучше лучший лучшая лучшее лучшие посоветуй посоветуйте порекомендуй рекомендуете стоит следует нужно нужен нужна нужны ещё
+        выбрать выбор подойдёт подходит будет произойдёт случится сравни сравните сравнение разница отличие отличия пожалуйста
+        """,
+}
+
+
+@lru_cache(maxsize=8)
+def _tokens(languages: tuple[str, ...]) -> frozenset[str]:
+    found: set[str] = set()
+    for language, text in _FRAME.items():
+        for code in dict.fromkeys((language, *languages)):
+            analyzer = Analyzer(code)
+            found.update(token for word in text.split() for token in analyzer.tokens(word))
+    return frozenset(found)
+
+
+def subject_terms(question: AnalyzedQuestion, languages: Sequence[str]) -> list[int]:
+    """Positions of the terms of a question that are no frame: what it asks about. `languages`: codes of the index."""
+    frame = _tokens(tuple(sorted(languages)))
+    idle = _stop_words(words(question.text))
+    return [at for at, term in enumerate(question.terms) if frame.isdisjoint(term.variants) and term.word not in idle]
+
+
+def _stop_words(asked: Sequence[str]) -> frozenset[str]:
+    """The stop words of a question by the language that has most of them: an index need not hold a question's language."""
+    idle = [frozenset(word for word in asked if Analyzer(code).stem(word) is None) for code in _FRAME]
+    return max(idle, key=len) if max(map(len, idle)) >= 2 else frozenset()

@@ -1,0 +1,170 @@
+"""A question beside one snapshot: everything about it that routes need, each computed once, when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.indexer.lexical.questions import AnalyzedQuestion, analyze_question
+from clew.query import stopping
+from clew.query.abstention import Judgement
+from clew.query.answers.frame import subject_terms
+from clew.query.answers.markers import Marked, marked
+from clew.query.answers.quotation import held_share
+from clew.query.answers.router import Seen
+from clew.query.answers.seeds import Profile, Seed, joint_coverage, name_languages, profile, seeds, similarities
+from clew.query.answers.thresholds import Thresholds
+from clew.query.candidates import Scores
+from clew.query.knowledge import Knowledge
+from clew.query.pinned import PinnedIndex
+from clew.query.search import Found, Searcher
+from clew_client.types import SearchRequest
+
+PASSAGES = 10  # hits that answers are made of
+
+
+class Inquiry:
+    """One question. Not shared between threads."""
+
+    def __init__(
+        self, text: str, pinned: PinnedIndex, searcher: Searcher, graph: Knowledge | None, thresholds: Thresholds
+    ) -> None:
+        """`graph`: None where none was built in this snapshot."""
+        self.text = text
+        self.pinned = pinned
+        self.searcher = searcher
+        self.graph = graph
+        self.thresholds = thresholds
+
+    def about(self, text: str) -> Inquiry:
+        """Another question to the same snapshot."""
+        stopping.check()
+        return Inquiry(text, self.pinned, self.searcher, self.graph, self.thresholds)
+
+    # --- words ---------------------------------------------------------------------------------
+
+    @cached_property
+    def terms(self) -> AnalyzedQuestion:
+        """The question as the lexical paths take it."""
+        return analyze_question(self.text, self.pinned.languages)
+
+    @cached_property
+    def idf(self) -> Scores:
+        """(terms,) their idf."""
+        return self.searcher.idf(self.terms)
+
+    @cached_property
+    def markers(self) -> list[Marked]:
+        """What in the question tells its kind."""
+        return marked(self.text)
+
+    @cached_property
+    def subject(self) -> AnalyzedQuestion:
+        """The terms that are no frame of a question; see `clew.query.answers.frame`."""
+        kept = subject_terms(self.terms, sorted(code for code in self.pinned.languages if len(code) == 2))
+        terms = tuple(self.terms.terms[at] for at in kept)
+        return AnalyzedQuestion(text=" ".join(term.word for term in terms), terms=terms, idents=self.terms.idents)
+
+    @cached_property
+    def subject_idf(self) -> Scores:
+        """(terms,) of the subject."""
+        return self.searcher.idf(self.subject)
+
+    def share_of(self, text: str) -> float:
+        """The share of what is asked about, by idf², that a text without a language of its own holds."""
+        terms, idf = self.asked_about
+        return held_share(terms, idf, text, name_languages(self.pinned.languages))
+
+    @property
+    def asked_about(self) -> tuple[AnalyzedQuestion, Scores]:
+        """The subject with its idf; the whole question where it is all frame."""
+        return (self.subject, self.subject_idf) if self.subject.terms else (self.terms, self.idf)
+
+    # --- passages ------------------------------------------------------------------------------
+
+    @cached_property
+    def found(self) -> Found:
+        """What the four paths find for the question, links followed."""
+        return self.searcher.find(SearchRequest(text=self.text, k=PASSAGES))
+
+    @cached_property
+    def judgement(self) -> Judgement | None:
+        """Whether that answers the question."""
+        return self.searcher.judge(self.found)
+
+    @cached_property
+    def subject_inquiry(self) -> Inquiry:
+        """The subject, asked for by itself; this question where it is all subject."""
+        if not self.subject.terms or len(self.subject.terms) == len(self.terms.terms):
+            return self
+        return self.about(self.subject.text)
+
+    def hits(self) -> list[int]:
+        """Ordinals of the passages found, best first."""
+        return [int(one) for one in self.found.ordinals[:PASSAGES]]
+
+    def passage_cosines(self, ordinals: Sequence[int]) -> list[float | None]:
+        """Of passages and the question; None where there is no vector (yet)."""
+        if self.vector is None or not len(ordinals):
+            return [None] * len(ordinals)
+        places = np.asarray(ordinals, dtype=np.int64)
+        vectors, filled = self.pinned.vectors
+        cosines = np.asarray(vectors[places], dtype=np.float64) @ self.vector.astype(np.float64)
+        return [float(one) if there else None for one, there in zip(cosines, filled[places], strict=True)]
+
+    # --- entities ------------------------------------------------------------------------------
+
+    @cached_property
+    def vector(self) -> NDArray[np.float32] | None:
+        """The question's vector; None without an embedder."""
+        if self.pinned.generation.dimension is None:
+            return None
+        return self.found.asked.vector()
+
+    @cached_property
+    def cosines(self) -> NDArray[np.float32] | None:
+        """(n,) cosines of the entities' names and the question."""
+        return None if self.graph is None else similarities(self.graph, self.vector)
+
+    @cached_property
+    def profile(self) -> Profile | None:
+        """Peaked or flat."""
+        return profile(self.cosines)
+
+    @cached_property
+    def seeds(self) -> Sequence[Seed]:
+        """Entities that the question means."""
+        if self.graph is None:
+            return ()
+        terms, idf = self.asked_about
+        return seeds(self.graph, terms, idf, self.cosines, self.thresholds.seed_floor)
+
+    @cached_property
+    def seed_cover(self) -> float:
+        """The share of its subject that the names of its seeds hold between them."""
+        if self.graph is None or not self.seeds or not self.subject.terms:
+            return 0.0
+        return joint_coverage(self.seeds, self.graph, self.subject, self.subject_idf)
+
+    def seen(self) -> Seen:
+        """What the router decides by. What is asked about counts, not how: its subject is looked for by itself, too."""
+        judged = [one for one in (self.judgement, self.subject_inquiry.judgement) if one is not None]
+        best = max(judged, key=lambda one: one.confidence, default=None)
+        floor = self.thresholds.held_floor
+        names = [] if self.graph is None else [self.graph.entities["name"][seed.entity].as_py() for seed in self.seeds]
+        return Seen(
+            markers=self.markers,
+            subject=tuple(term.word for term in self.subject.terms),
+            seeds=self.seeds,
+            seed_names=names,
+            seed_cover=self.seed_cover,
+            profile=self.profile,
+            confidence=best.confidence if best else 0.0,
+            floor=floor if floor is not None else (best.floor if best else 1.0),
+            named_file=any(one.named for one in judged),
+            has_graph=self.graph is not None,
+            has_reports=self.graph is not None and self.graph.reports.num_rows > 0,
+        )

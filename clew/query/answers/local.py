@@ -1,0 +1,165 @@
+"""Local answers: what passages say, and what stands near the entities that a question means.
+
+Sources, each in an order of its own: passages by their fused score, the entities that are meant, their neighbours by hops and then
+by how near their names are to the question, claims of the seeds by how much of the question they hold. A hop's 1 / (1 + hop) is a distance and is never added
+to a cosine: ranks alone make them one. An entity answers with its short answer, whose evidence travels along, and not with the
+passages around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from clew.query.answers.evidence import Ref
+from clew.query.answers.findings import Finding, Findings
+from clew.query.answers.inquiry import Inquiry
+from clew.query.answers.quotation import quotations
+from clew.query.answers.seeds import Seed
+from clew.query.graph_listing import id_text
+from clew.query.knowledge import Knowledge
+from clew_client.answers import ReachedEntity, Walk
+
+BUDGET = 200  # entities that a walk reaches at most
+MOST_ANSWERS = 12  # entities whose short answers are read
+MOST_CLAIMS = 8
+NEAR = 0.1  # below the nearest passage's cosine: what shares no word with a question is a finding within it
+FEWEST_SHARED = 0.2  # share of the subject, by idf², that a claim holds
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reached:
+    """An entity on a walk."""
+
+    entity: int
+    hop: int
+    trail: tuple[int, ...]  # from its seed to it
+
+    @property
+    def score(self) -> float:
+        """A distance as a number that falls; no similarity."""
+        return 1.0 / (1 + self.hop)
+
+
+@dataclass(kw_only=True)
+class Local:
+    """What a local search found."""
+
+    findings: Findings = field(default_factory=Findings)
+    entities: list[ReachedEntity] = field(default_factory=list)
+    walk: Walk | None = None
+
+
+def search(inquiry: Inquiry, hops: int, fanout: int, *, passages: bool = True) -> Local:
+    """Search around a question. `passages`: whether passages answer, too."""
+    found = Local()
+    if inquiry.graph is not None and inquiry.seeds:
+        reached, walk = walked(inquiry.graph, inquiry.seeds, hops, fanout)
+        found.walk = walk
+        _answer_by_entities(inquiry, inquiry.graph, reached, found)
+    if passages:
+        found.findings.add("passages", passage_findings(inquiry))
+    if inquiry.graph is not None and inquiry.seeds:
+        found.findings.add("claims", claim_findings(inquiry, inquiry.graph))
+    return found
+
+
+def walked(graph: Knowledge, seeds: Sequence[Seed], hops: int, fanout: int) -> tuple[list[Reached], Walk]:
+    """Entities at most `hops` from the seeds, over the `fanout` heaviest relations of each; each once, by its shortest way.
+
+    Deterministic: breadth first, seeds and neighbours in their order. Ends at `BUDGET` entities.
+    """
+    adjacency = graph.adjacency()
+    frontier = [Reached(entity=seed.entity, hop=0, trail=(seed.entity,)) for seed in seeds]
+    reached = list(frontier)
+    seen = {one.entity for one in frontier}
+    nodes, scanned, cut = [len(reached)], 0, False
+    for hop in range(1, hops + 1):
+        following: list[Reached] = []
+        for one in frontier:
+            neighbours = adjacency.neighbours(one.entity, fanout).tolist()
+            scanned += len(neighbours)
+            for other in neighbours:
+                if other in seen:
+                    continue
+                if len(seen) >= BUDGET:
+                    cut = True
+                    break
+                seen.add(other)
+                following.append(Reached(entity=other, hop=hop, trail=(*one.trail, other)))
+        reached += following
+        nodes.append(len(following))
+        frontier = following
+    return reached, Walk(nodes=tuple(nodes), edges_scanned=scanned, cut=cut)
+
+
+def _answer_by_entities(inquiry: Inquiry, graph: Knowledge, reached: Sequence[Reached], found: Local) -> None:
+    """Short answers of what was reached: by hop, then by the cosine of name and question, then as the walk came by."""
+    cosines = inquiry.cosines
+    near = [0.0 if cosines is None else float(np.nan_to_num(cosines[one.entity], nan=-1.0)) for one in reached]
+    order = sorted(range(len(reached)), key=lambda at: (reached[at].hop, -round(near[at], 6), at))
+    rows = graph.entities.take([one.entity for one in reached]).to_pylist()
+    names = {one.entity: row["name"] for one, row in zip(reached, rows, strict=True)}
+    answers: list[Finding] = []  # of the seeds
+    nearby: list[Finding] = []
+    for at in order:
+        one, row = reached[at], rows[at]
+        has_answer = row["answer_chunk"] is not None and bool(
+            graph.live(np.array([row["answer_chunk"]], dtype=np.int64))[0]
+        )
+        into = nearby if one.hop else answers
+        if has_answer and len(into) < MOST_ANSWERS:
+            ref = Ref(chunk_key=row["answer_chunk"], start=row["answer_start"], end=row["answer_end"])
+            into.append(Finding(ref=ref, subject=row["name"]))
+        found.entities.append(
+            ReachedEntity(
+                id=id_text(row["entity_key"]), name=row["name"], hop=one.hop, score=round(one.score, 6),
+                similarity=None if cosines is None or np.isnan(cosines[one.entity]) else round(near[at], 6),
+                seed=id_text(int(graph.keys[one.trail[0]])), trail=tuple(names[step] for step in one.trail),
+                has_answer=has_answer,
+            )
+        )  # fmt: skip
+    found.findings.add("entities", answers)
+    found.findings.add("neighbours", nearby)
+
+
+def passage_findings(inquiry: Inquiry, ordinals: Sequence[int] | None = None) -> list[Finding]:
+    """The best sentence of each passage found, the best passage first."""
+    wanted = inquiry.hits() if ordinals is None else list(ordinals)
+    if not wanted:
+        return []
+    rows = inquiry.pinned.read_chunks(wanted, ["chunk_key", "text", "language", "title", "heading_path"]).to_pylist()
+    terms, idf = inquiry.asked_about
+    cosines = inquiry.passage_cosines(wanted)
+    nearest = max((one for one in cosines if one is not None), default=None)
+    found: list[Finding] = []
+    for row, cosine in zip(rows, cosines, strict=True):
+        labels = [row["title"] or "", *(row["heading_path"] or ())]
+        near = cosine is not None and nearest is not None and cosine >= nearest - NEAR
+        # The tenth hit of a small collection has nothing to do with the question.
+        best = [one for one in quotations(terms, idf, row["text"], row["language"], labels) if one.coverage > 0 or near]
+        found += [Finding(ref=Ref(chunk_key=row["chunk_key"], start=one.start, end=one.end)) for one in best]
+    return found
+
+
+def claim_findings(inquiry: Inquiry, graph: Knowledge, most: int = MOST_CLAIMS) -> list[Finding]:
+    """Claims about the seeds that hold a share of the question, those that hold most of it first."""
+    names = graph.entities["name"]
+    seeds = [seed.entity for seed in inquiry.seeds]
+    claims = graph.claims
+    rows = claims.filter(np.isin(claims["entity"].to_numpy(), seeds)).to_pylist()[: 50 * most]
+    scored = []
+    for row in rows:
+        share = inquiry.share_of(row["statement"])
+        if share >= FEWEST_SHARED:
+            scored.append((-round(share, 9), seeds.index(row["entity"]), row["chunk_key"], row["start"], row))
+    scored.sort(key=lambda one: one[:4])
+    return [
+        Finding(
+            ref=Ref(chunk_key=row["chunk_key"], start=row["start"], end=row["end"]),
+            subject=names[row["entity"]].as_py(),
+        )
+        for *_, row in scored[:most]
+    ]

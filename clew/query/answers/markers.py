@@ -1,0 +1,325 @@
+"""What in a question asks for the whole collection, for a wide view, or for a choice: patterns that anybody can read and test.
+
+Every marker has a kind, a group and a weight. A question has of a kind the sum of its groups, each counted once with its
+heaviest marker, so "main" and "key" together say no more than one of them. From `AGGREGATED` on a question counts as one that no
+single passage answers. Portuguese, English, Russian and Spanish are looked for in every question: telling the language of five
+words is less sure than not mistaking one language's markers for another's.
+
+Texts are folded before they are matched (lower case, no accents), and so are the patterns: what is typed without accents matches.
+All patterns are linear: gaps are bounded, and nothing repeats within a repetition.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+Kind = Literal["aggregation", "generalisation", "choice"]
+KINDS: tuple[Kind, ...] = ("aggregation", "generalisation", "choice")
+LANGUAGES = ("en", "pt", "ru", "es")
+LOOKED_AT = 2_000  # characters of a question
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Marker:
+    """A pattern, and what it says of a question."""
+
+    kind: Kind
+    group: str  # markers of one group count once
+    language: str  # ISO 639-1
+    weight: float  # may be negative: what speaks against the kind
+    pattern: re.Pattern[str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Marked:
+    """What was found in a question."""
+
+    kind: Kind
+    group: str
+    language: str
+    weight: float
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.text!r} ({self.group}, {self.language})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Words:
+    """The words of one language that patterns are put together from, folded, as regular expressions without groups."""
+
+    whole: str  # the collection as one thing
+    units: str  # its parts, in the plural
+    scope: str  # what stands before the collection where all of it is meant
+    nouns: str  # what can only be said of many texts together, in the plural
+    rank: str  # main, key, largest …
+    quantity: str  # often, commonly, usually …
+    article: str  # may stand between words; ends in a space
+
+
+def fold(text: str) -> str:
+    """Lower case, without accents, white space folded; `ё` is `е`, `й` stays."""
+    kept = text.lower().replace("й", "\0")
+    plain = "".join(c for c in unicodedata.normalize("NFKD", kept) if not unicodedata.combining(c))
+    return " ".join(plain.replace("\0", "й").replace("’", "'").split())
+
+
+_EN = _Words(
+    whole=r"(?:collection|corpus|archive|library|data ?set|data|knowledge base|repository|material|index|record|series|documentation)",
+    units=r"(?:documents|files|articles|pages|texts|reports|transcripts|episodes|interviews|papers|records|notes|stories|posts|"
+    r"chapters|books|podcasts|contracts|e-?mails|meetings|sources|materials|discussions|conversations|presentations|talks|"
+    r"speeches|calls|guides|manuals|policies|teams|departments|sections|essays|messages|tickets|minutes|volumes|studies|abstracts)",
+    scope=r"(?:across|throughout|all over|over all|among all|within all|spanning)",
+    nouns=r"(?:themes|topics|subjects|trends|patterns|categories|takeaways|motifs|threads|clusters|narratives|insights|perspectives|"
+    r"viewpoints|points of view|opinions|attitudes|sentiments|challenges|concerns|priorities|commonalities|similarities|differences|"
+    r"lessons|strategies|initiatives|approaches|areas|aspects|kinds|types|sorts|issues|factors|risks|opportunities|goals|principles|"
+    r"values|methods|practices|problems|findings|conclusions|arguments|debates|recommendations|developments|changes|metrics|"
+    r"drivers|obstacles|barriers|threats|misconceptions|predictions|fields|groups|roles|ideas|ways)",
+    rank=r"(?:main|key|major|primary|principal|most important|biggest|largest|top|central|significant|notable|dominant|core|leading|"
+    r"most relevant|essential|overarching|prevailing|prominent|greatest|general|broad|chief)",
+    quantity=r"(?:often|frequently|commonly|typically|generally|usually|consistently|repeatedly|mostly|widely|collectively|regularly|"
+    r"common|frequent|typical|recurring|recurrent|repeated|shared|widespread|various|diverse|different)",
+    article=r"(?:the |these |this |all |our |your |its |their |of |entire |whole |available |current )",
+)
+_PT = _Words(
+    whole=r"(?:acervo|colecao|corpus|arquivo|biblioteca|base(?: de (?:dados|conhecimento))?|conjunto|repositorio|material|documentacao|"
+    r"serie|conteudo|indice)",
+    units=r"(?:documentos|arquivos|ficheiros|artigos|paginas|textos|relatorios|transcricoes|episodios|entrevistas|registros|notas|"
+    r"historias|postagens|capitulos|livros|podcasts|contratos|e-?mails|reunioes|fontes|materiais|discussoes|conversas|apresentacoes|"
+    r"palestras|guias|manuais|politicas|equipes|departamentos|secoes|atas|normas|volumes|estudos|fichas)",
+    scope=r"(?:em tod[oa]s?|ao longo d[oae]s?|por tod[oa]s?|atraves d[oae]s?|entre tod[oa]s|no conjunto d[oae]s?|de tod[oa]s?|"
+    r"dentre tod[oa]s|nos diversos|nas diversas)",
+    nouns=r"(?:temas|assuntos|topicos|tendencias|padroes|categorias|perspectivas|pontos de vista|opinioes|atitudes|desafios|"
+    r"preocupacoes|prioridades|semelhancas|diferencas|licoes|estrategias|iniciativas|abordagens|areas|aspectos|tipos|questoes|"
+    r"fatores|riscos|oportunidades|objetivos|principios|valores|metodos|praticas|problemas|conclusoes|argumentos|debates|"
+    r"recomendacoes|mudancas|metricas|obstaculos|barreiras|ameacas|previsoes|grupos|ideias|formas|eixos|linhas|frentes|campos)",
+    rank=r"(?:principais|principal|maiores|mais importantes|mais relevantes|centrais|dominantes|predominantes|essenciais|gerais|"
+    r"fundamentais|mais (?:citad|mencionad|discutid|abordad|tratad|comentad|presente|recorrente)\w*|chave)",
+    quantity=r"(?:frequentemente|geralmente|comumente|normalmente|tipicamente|com (?:mais |maior )?frequencia|repetidamente|"
+    r"consistentemente|comuns|recorrentes?|frequentes?|repetid[oa]s|compartilhad[oa]s|divers[oa]s|vari[oa]s|diferentes)",
+    article=r"(?:o |a |os |as |est[ea]s? |ess[ea]s? |noss[oa]s? |d[oa]s? |n[oa]s? |d?est[ea]s? |d?ess[ea]s? |n?est[ea]s? |inteir[oa] |"
+    r"tod[oa]s? |em |de |seu |sua )",
+)
+_ES = _Words(
+    whole=r"(?:acervo|coleccion|corpus|archivo|biblioteca|base(?: de (?:datos|conocimiento))?|conjunto|repositorio|material|"
+    r"documentacion|serie|contenido|fondo|indice)",
+    units=r"(?:documentos|archivos|ficheros|articulos|paginas|textos|informes|transcripciones|episodios|entrevistas|registros|notas|"
+    r"historias|publicaciones|capitulos|libros|podcasts|contratos|correos|reuniones|fuentes|materiales|discusiones|conversaciones|"
+    r"presentaciones|charlas|guias|manuales|politicas|equipos|departamentos|secciones|actas|normas|volumenes|estudios|fichas)",
+    scope=r"(?:en tod[oa]s?|a lo largo de|por tod[oa]s?|a traves de|entre tod[oa]s|en el conjunto de|de tod[oa]s?|en los diversos|"
+    r"en las diversas)",
+    nouns=r"(?:temas|asuntos|topicos|tendencias|patrones|categorias|perspectivas|puntos de vista|opiniones|actitudes|desafios|retos|"
+    r"preocupaciones|prioridades|semejanzas|similitudes|diferencias|lecciones|estrategias|iniciativas|enfoques|areas|aspectos|tipos|"
+    r"cuestiones|factores|riesgos|oportunidades|objetivos|principios|valores|metodos|practicas|problemas|conclusiones|argumentos|"
+    r"debates|recomendaciones|cambios|metricas|obstaculos|barreras|amenazas|previsiones|grupos|ideas|formas|ejes|lineas|campos)",
+    rank=r"(?:principales|principal|mayores|mas importantes|mas relevantes|centrales|dominantes|predominantes|esenciales|generales|"
+    r"fundamentales|mas (?:citad|mencionad|discutid|abordad|tratad|comentad|presente|recurrente)\w*|clave)",
+    quantity=r"(?:frecuentemente|generalmente|comunmente|normalmente|tipicamente|con (?:mas |mayor )?frecuencia|a menudo|"
+    r"repetidamente|comunes|recurrentes?|frecuentes?|repetid[oa]s|compartid[oa]s|divers[oa]s|vari[oa]s|diferentes|distint[oa]s)",
+    article=r"(?:el |la |los |las |est[eao]s? |es[eao]s? |nuestr[oa]s? |del? |enter[oa] |tod[oa]s? |en |su |sus )",
+)
+_RU = _Words(
+    whole=r"(?:коллекци\w{1,3}|собрани\w{1,3}|корпус\w{0,2}|архив\w{0,2}|библиотек\w{1,2}|баз\w{1,2}(?: знаний| данных)?|набор\w{0,2}|"
+    r"хранилищ\w{1,2}|материал\w{0,3}|документаци\w{1,2}|сери\w{1,2}|содержани\w{1,2}|фонд\w{0,2}|массив\w{0,2})",
+    units=r"(?:документ(?:ы|ов|ам|ами|ах)|файл(?:ы|ов|ам|ами|ах)|стать(?:и|ям|ями|ях)|статей|страниц(?:ы|ам|ами|ах)?|"
+    r"текст(?:ы|ов|ам|ами|ах)|отчет(?:ы|ов|ам|ами|ах)|стенограмм(?:ы|ам|ами|ах)?|выпуск(?:и|ов|ам|ами|ах)|"
+    r"интервью|запис(?:и|ей|ям|ями|ях)|замет(?:ки|ок|кам|ках)|глав(?:ы|ах|ам)?|книг(?:и|ах|ам)?|подкаст(?:ы|ов|ах)|"
+    r"договор(?:ы|ов|ам|ах)|пис(?:ьма|ем|ьмах)|встреч(?:и|ах)?|источник(?:и|ов|ам|ах)|материал(?:ы|ов|ам|ах)|обсуждени(?:я|й|ям|ях)|"
+    r"беседы?|бесед(?:ах|ам)|презентаци(?:и|й|ях)|выступлени(?:я|й|ях)|руководств(?:а|ах)?|инструкци(?:и|й|ях)|политик(?:и|ах)?|"
+    r"отдел(?:ы|ов|ах)|команд(?:ы|ах)?|раздел(?:ы|ов|ах)|протокол(?:ы|ов|ах))",
+    scope=r"(?:во всех|по всем|во всей|во всем|по всей|по всему|на протяжении|среди всех|из всех|в разных|всех|всей|всего|в целом по)",
+    nouns=r"(?:тем(?:ы|ам|ами|ах)|сюжет(?:ы|ов|ах)|тенденци(?:и|й|ях)|тренд(?:ы|ов|ах)|закономерност(?:и|ей|ях)|категори(?:и|й|ях)|"
+    r"взгляд(?:ы|ов|ах)|мнени(?:я|й|ях)|точк(?:и|ек) зрения|позици(?:и|й|ях)|вызов(?:ы|ов|ах)|проблем(?:ы|ах)|опасени(?:я|й|ях)|"
+    r"приоритет(?:ы|ов|ах)|сходств(?:а|ах)|различи(?:я|й|ях)|урок(?:и|ов|ах)|стратеги(?:и|й|ях)|инициатив(?:ы|ах)|подход(?:ы|ов|ах)|"
+    r"област(?:и|ей|ях)|аспект(?:ы|ов|ах)|вид(?:ы|ов|ах)|тип(?:ы|ов|ах)|вопрос(?:ы|ов|ах)|фактор(?:ы|ов|ах)|риск(?:и|ов|ах)|"
+    r"возможност(?:и|ей|ях)|цел(?:и|ей|ях)|принцип(?:ы|ов|ах)|ценност(?:и|ей|ях)|метод(?:ы|ов|ах)|практик(?:и|ах)|вывод(?:ы|ов|ах)|"
+    r"аргумент(?:ы|ов|ах)|рекомендаци(?:и|й|ях)|изменени(?:я|й|ях)|показател(?:и|ей|ях)|препятстви(?:я|й|ях)|угроз(?:ы|ах)|"
+    r"прогноз(?:ы|ов|ах)|групп(?:ы|ах)|иде(?:и|й|ях)|направлени(?:я|й|ях)|способ(?:ы|ов|ах)|блок(?:и|ов|ах))",
+    rank=r"(?:основн\w{2,3}|главн\w{2,3}|ключев\w{2,3}|важнейш\w{2,3}|крупнейш\w{2,3}|наиболее \w{4,20}|центральн\w{2,3}|"
+    r"доминирующ\w{2,3}|преобладающ\w{2,3}|самы[ехм]\w? (?:важн|част|крупн|обсуждаем|заметн|распространенн|упоминаем)\w{1,4}|общи[ехм]\w?)",
+    quantity=r"(?:часто|чаще|обычно|как правило|регулярно|постоянно|неоднократно|повторяющи\w{1,3}|повторяются|распространенн\w{1,3}|"
+    r"типичн\w{1,3}|разны[ехм]\w?|различны[ехм]\w?)",
+    article=r"(?:в |во |этой |этом |этих |эти |всей |всех |весь |все |нашей |нашем |наших |данной |данном |по |из |о |об )",
+)
+_ALL: Mapping[str, _Words] = {"en": _EN, "pt": _PT, "ru": _RU, "es": _ES}
+
+#: Patterns of every language, put together from its words: (group, weight, pattern).
+_TEMPLATES: tuple[tuple[str, float, str], ...] = (
+    ("scope", 1.5, r"\b{scope} {article}{0,3}(?:\w+ )?(?:{whole}|{units})\b"),
+    (
+        "scope",
+        0.5,
+        r"\b(?:in|from|by|of|within|em|nos|nas|dos|das|pelos|pelas|en|de|por|в|во|из|по) {article}{0,3}(?:\w+ )?{units}\b",
+    ),
+    ("rank", 0.5, r"\b{rank}\b"),
+    ("quantity", 0.5, r"\b{quantity}\b"),
+    ("noun", 0.5, r"\b{nouns}\b"),
+)
+
+#: What the languages say each in their own way: (kind, group, weight, pattern). `{units}` and others are those of the language.
+_OWN: Mapping[str, Sequence[tuple[Kind, str, float, str]]] = {
+    "en": (
+        ("aggregation", "themes", 1.0, r"\b(?:what|which)(?: are| were)?(?: the)?(?: \w+){0,3} (?:themes|topics|subjects|trends|patterns|motifs)\b"),
+        ("aggregation", "themes", 1.0, r"\b(?:themes|topics|subjects|trends|patterns)\b.{0,40}\b(?:dominat|recur|emerge|stand out|appear|come up|cover)"),
+        ("aggregation", "plural", 0.5, r"\bwhich (?:(?!is |was |does |did |the |of )\w+ ){0,2}(?!does\b|has\b|was\b|is\b|this\b)\w{2,}[^\W\dsui]s\b(?! (?:is|was|does|has)\b)"),
+        ("aggregation", "plural", 0.5, r"\bwhat (?:(?!is |was |does |did |the )\w+ ){0,2}\w{2,}[^\W\dsui]s (?:are|were|do|did|have|can|could|should|will|would|exist)\b"),
+        ("aggregation", "plural", 0.5, r"\bwhat (?:are|were) (?:the|some|all)\b"),
+        ("aggregation", "frequency", 1.0, r"\b(?:most|least) (?:often|frequently|commonly|widely|frequent|common|mentioned|discussed|cited|prominent|prevalent)\b"),
+        ("aggregation", "frequency", 1.0, r"\bhow (?:often|frequently|many (?:of )?(?:the )?{units})\b"),
+        ("aggregation", "recurrence", 1.0, r"\brecurr(?:ing|ent)\b|\bkeeps? coming up\b|\bin common\b"),
+        ("aggregation", "summary", 1.0, r"\b(?:overview|summary|synopsis|outline|survey|map|big picture) of {article}{0,3}(?:{whole}|{units}|everything)\b"),
+        ("aggregation", "summary", 1.0, r"\b(?:summari[sz]e|sum up|describe|outline|characteri[sz]e|compare|contrast) {article}{1,3}(?:{whole}|{units})\b|\b(?:summari[sz]e|sum up) everything\b"),
+        ("aggregation", "whole", 1.0, r"\bas a whole\b|\bin its entirety\b|\b(?:what|whole|everything) (?:is )?(?:this|the|that) {whole} (?:all )?(?:is )?about\b|\btaken together\b"),
+        ("aggregation", "whole", 0.5, r"\boverall\b|\bcollectively\b|\bgenerally\b|\bthe (?:big|overall|general) picture\b"),
+        ("aggregation", "change", 1.0, r"\bhow (?:have|has) .{1,80}\b(?:evolved|changed|shifted|developed|progressed|grown|varied)\b"),
+        ("aggregation", "change", 0.5, r"\bover (?:time|the (?:years|past|last))\b|\bthrough the years\b|\bevol(?:ve|ution)\b"),
+        ("aggregation", "voices", 1.0, r"\bhow do(?: the| most| different| various| these| many| all)? (?:\w+ ){0,2}\w+s (?:\w+ly )?(?:describe|perceive|view|discuss|see|talk about|approach|characteri[sz]e|think about|address|define|portray|treat|feel|balance|respond|differ|compare|vary)\b"),
+        ("aggregation", "voices", 1.0, r"\b(?:do|are) (?:most|many|all|several) (?:of the )?\w+s\b"),
+        ("aggregation", "any", 0.5, r"\b(?:are there|do|were there|is there|have) any\b|\bacross\b"),
+        ("aggregation", "list", 1.0, r"\b(?:list|name|enumerate|give me|show me|count|group|rank|classify) (?:all|every|each)\b"),
+        ("aggregation", "ties", 1.0, r"\b(?:relate|connect|link|fit|tie|belong|compare|differ)\w*(?: to| with| from)? (?:each other|one another|together)\b|\bhow (?:does|do|is|are) (?:it|this|everything|all (?:of )?(?:this|that|it|these)) .{0,20}(?:relate|connect|fit|linked)"),
+        ("aggregation", "one", -0.5, r"\b(?:this|that) (?:contract|document|file|article|page|paper|report|chapter|section|e-?mail|policy)\b|\baccording to\b"),
+        ("generalisation", "general", 1.0, r"\bin general\b|\bgenerally speaking\b|\bin (?:broad|general) terms\b|\bbroadly\b|\bat a high level\b|\bon the whole\b|\boverall\b"),
+        ("generalisation", "context", 1.0, r"\b(?:wider|broader|general|bigger|larger|big|overall|full) (?:context|picture|view)\b|\bin context\b|\bthe context (?:of|around|for|behind)\b|\bbackground (?:on|of|to)\b|\blandscape\b"),
+        ("generalisation", "overview", 1.0, r"\b(?:overview|panorama|summary|outline|survey|introduction|primer)\b|\bsummari[sz]e\b"),
+        ("generalisation", "known", 1.0, r"\beverything (?:about|on|we|you|there)\b|\bwhat (?:do|does|can) (?:we|you|one|they|the {whole}|the {units}) (?:know|say|have|learn|tell)(?: us)? (?:about|on)\b|\ball (?:we|you|there is) .{0,12}\b(?:about|on)\b"),
+        ("choice", "best", 1.0, r"\b(?:best|better|most suitable|right|safest|cheapest|ideal|preferable|suitable|fit)\b.{0,40}\b(?:for|to|if|when)\b"),
+        ("choice", "advice", 1.0, r"\brecommend\w*\b|\bsuggest\b|\badvi[sc]e\b|\bshould (?:i|we|you|one|our)\b|\bis it worth\b|\bworth (?:it|\w+ing)\b"),
+        ("choice", "weighing", 1.0, r"\bpros and cons\b|\btrade-?offs?\b|\bversus\b|\bvs\b|\bcompare\b.{1,60}\b(?:and|with|to)\b|\brather than\b|\binstead of\b"),
+        ("choice", "more", 0.5, r"\bwhat else\b|\balso need\b|\band (?:what|which|how|why|who|when|where)\b"),
+        ("choice", "consequence", 1.0, r"\bwhat (?:would|will|could|might) happen\b|\b(?:consequences|implications|repercussions) (?:of|for)\b|\bwhat if\b|\bwhat (?:do|would|will) (?:i|we) need\b"),
+    ),
+    "pt": (
+        ("aggregation", "themes", 1.0, r"\b(?:qua(?:is|l)|que)(?: sao| eram| foram)?(?: os| as)?(?: \w+){0,3} (?:temas|assuntos|topicos|tendencias|padroes)\b"),
+        ("aggregation", "themes", 1.0, r"\b(?:temas|assuntos|topicos|tendencias|padroes)\b.{0,40}\b(?:domin|predomin|se repet|repet|aparec|destac|recorr|atravess)"),
+        ("aggregation", "themes", 1.0, r"\btematica|\btemario\b|\b(?:do|de) que (?:se )?trata\w* (?:est[ea]|ess[ea]|o|a) {whole}\b|\bsobre o que (?:e|fala|trata) (?:est[ea]|ess[ea]|o|a) {whole}\b"),
+        ("aggregation", "plural", 0.5, r"\b(?:quais|que) (?:(?:sao|foram|os|as) )?(?:\w+ )?\w{3,}s\b|\bquais sao\b"),
+        ("aggregation", "frequency", 1.0, r"\bmais (?:frequente|comu[mn]|citad|mencionad|discutid|abordad|recorrente|presente|tratad|comentad)\w*\b|\bcom (?:mais|maior|que) frequencia\b"),
+        ("aggregation", "frequency", 1.0, r"\bquant[oa]s (?:d[oa]s )?{units}\b"),
+        ("aggregation", "recurrence", 1.0, r"\brecorrent\w+\b|\bem comum\b|\bse repetem?\b"),
+        ("aggregation", "summary", 1.0, r"\b(?:resum\w+|panorama|visao geral|sintese|apanhado|balanco|mapa)(?: geral| completo)? {article}{1,3}(?:{whole}|{units})\b|\b(?:resum|sintetiz|descrev|compar)\w+ {article}{1,3}(?:{whole}|{units})\b"),
+        ("aggregation", "whole", 1.0, r"\bcomo um todo\b|\bn[oa] seu conjunto\b|\bem conjunto\b"),
+        ("aggregation", "whole", 0.5, r"\bem geral\b|\bno geral\b|\bde (?:modo|forma|maneira) geral\b"),
+        ("aggregation", "change", 1.0, r"\bcomo .{1,80}\b(?:evolu|mud(?:ou|aram)|se transform|variou|variaram)\w*"),
+        ("aggregation", "change", 0.5, r"\bao longo d[oa]s? (?:tempo|anos|ultim)\w*|\bevolucao\b"),
+        ("aggregation", "voices", 1.0, r"\bcomo (?:os|as|esses|essas|divers[oa]s|diferentes) (?:\w+ ){1,3}(?:descrevem|veem|percebem|discutem|abordam|tratam|encaram|definem|enxergam|avaliam|lidam|falam|comparam)\b"),
+        ("aggregation", "list", 1.0, r"\b(?:liste|enumere|cite|mostre|conte|agrupe|classifique|relacione) tod[oa]s\b"),
+        ("aggregation", "any", 0.5, r"\bha (?:alg|diferen|divers)\w+|\bexistem\b"),
+        ("aggregation", "ties", 1.0, r"\b(?:relaciona|conecta|lig|encaix|diferenci)\w* (?:entre si|uns? (?:com|aos?) (?:os )?outros?)\b|\bentre si\b|\bcomo tudo (?:isso )?se\b"),
+        ("aggregation", "one", -0.5, r"\b(?:est[ea]|ess[ea]|dest[ea]|nest[ea]|dess[ea]) (?:contrato|documento|arquivo|artigo|pagina|relatorio|capitulo|secao|e-?mail|politica)\b|\b(?:de acordo com|segundo)\b"),
+        ("generalisation", "general", 1.0, r"\b(?:de (?:forma|modo|maneira) geral|no geral|em geral|em termos gerais|em linhas gerais|no todo)\b"),
+        ("generalisation", "context", 1.0, r"\bcontexto\b|\bquadro (?:geral|amplo|mais amplo)\b|\bvisao (?:ampla|de conjunto)\b|\bcenario\b"),
+        ("generalisation", "overview", 1.0, r"\bpanorama\b|\bvisao geral\b|\bresum\w+\b|\bapanhado\b|\bsintese\b|\bintroducao\b"),
+        ("generalisation", "known", 1.0, r"\btudo (?:sobre|o que)\b|\bo que (?:se sabe|sabemos|ha|temos|existe) (?:sobre|a respeito)\b"),
+        ("choice", "best", 1.0, r"\b(?:melhor(?:es)?|mais (?:adequad[oa]|indicad[oa]|segur[oa]|barat[oa]|convenient\w*)|ideal|preferivel)\b.{0,40}\b(?:para|se|quando|pra)\b"),
+        ("choice", "advice", 1.0, r"\brecomend\w+\b|\bsugir\w*\b|\bsuger\w+\b|\baconselh\w+\b|\b(?:devo|deveria|devemos|deveriamos)\b|\bvale a pena\b"),
+        ("choice", "weighing", 1.0, r"\bpros e contras\b|\bvantagens e desvantagens\b|\bversus\b|\bcompar[ae]\w*\b.{1,60}\b(?:e|com)\b|\bem vez de\b|\bao inves de\b"),
+        ("choice", "more", 0.5, r"\bo que mais\b|\be (?:o que|qual|quais|como|por que|quem|quando|onde)\b|\balem disso\b"),
+        ("choice", "consequence", 1.0, r"\bo que (?:aconteceria|acontece|acontecera) (?:se|com)\b|\bconsequencias (?:d|par)\w+|\bimplicacoes\b|\bo que (?:preciso|precisamos)\b"),
+    ),
+    "es": (
+        ("aggregation", "themes", 1.0, r"\b(?:cual(?:es)?|que)(?: son| eran| fueron)?(?: los| las)?(?: \w+){0,3} (?:temas|asuntos|topicos|tendencias|patrones)\b"),
+        ("aggregation", "themes", 1.0, r"\b(?:temas|asuntos|topicos|tendencias|patrones)\b.{0,40}\b(?:domin|predomin|se repit|aparec|destac|recurr|atravies)"),
+        ("aggregation", "themes", 1.0, r"\btematica|\b(?:de que (?:se )?trata\w*|sobre que (?:es|trata|versa)) (?:est[ea]|es[ea]|el|la) {whole}\b"),
+        ("aggregation", "plural", 0.5, r"\b(?:cuales|que) (?:(?:son|fueron|los|las) )?(?:\w+ )?\w{3,}s\b|\bcuales son\b"),
+        ("aggregation", "frequency", 1.0, r"\bmas (?:frecuente|comun|citad|mencionad|discutid|abordad|recurrente|presente|tratad|comentad)\w*\b|\bcon (?:mas|mayor|que) frecuencia\b|\bmas a menudo\b"),
+        ("aggregation", "frequency", 1.0, r"\bcuant[oa]s (?:de l[oa]s )?{units}\b"),
+        ("aggregation", "recurrence", 1.0, r"\brecurrent\w+\b|\ben comun\b|\bse repiten?\b"),
+        ("aggregation", "summary", 1.0, r"\b(?:resum\w+|panorama|vision general|sintesis|balance|mapa)(?: general| completo)? {article}{1,3}(?:{whole}|{units})\b|\b(?:resum|sintetiz|describ|compar)\w+ {article}{1,3}(?:{whole}|{units})\b"),
+        ("aggregation", "whole", 1.0, r"\bcomo un todo\b|\ben su conjunto\b|\ben conjunto\b"),
+        ("aggregation", "whole", 0.5, r"\ben general\b|\ben lo general\b|\bde (?:modo|forma|manera) general\b"),
+        ("aggregation", "change", 1.0, r"\bcomo (?:ha|han) .{1,80}\b(?:evolucionado|cambiado|variado|transformado)\b|\bcomo .{1,80}\b(?:evoluciono|evolucionaron|cambiaron)\b|\bcomo (?:ha|han) (?:evolucionado|cambiado|variado)\b"),
+        ("aggregation", "change", 0.5, r"\ba lo largo del? (?:tiempo|los anos|los ultimos)|\bevolucion\b"),
+        ("aggregation", "voices", 1.0, r"\bcomo (?:describen|ven|perciben|discuten|abordan|tratan|definen|valoran|hablan|comparan)\b|\bcomo (?:los|las|esos|esas|divers[oa]s|diferentes) (?:\w+ ){1,3}(?:describen|ven|perciben|discuten|abordan|tratan|definen|valoran|hablan)\b"),
+        ("aggregation", "list", 1.0, r"\b(?:lista|listar|enumera|enumere|cita|muestra|muestre|cuenta|agrupa|clasifica) tod[oa]s\b"),
+        ("aggregation", "any", 0.5, r"\bhay (?:alg|diferen|divers)\w+|\bexisten\b"),
+        ("aggregation", "ties", 1.0, r"\bentre si\b|\bun[oa]s? con otr[oa]s?\b|\bcomo se (?:relaciona|conecta) todo\b"),
+        ("aggregation", "one", -0.5, r"\b(?:est[ea]|es[ea]) (?:contrato|documento|archivo|articulo|pagina|informe|capitulo|seccion|correo|politica)\b|\b(?:de acuerdo con|segun)\b"),
+        ("generalisation", "general", 1.0, r"\b(?:de (?:forma|modo|manera) general|en general|en terminos generales|a grandes rasgos|en lineas generales)\b"),
+        ("generalisation", "context", 1.0, r"\bcontexto\b|\bcuadro (?:general|amplio)\b|\bvision (?:amplia|de conjunto)\b"),
+        ("generalisation", "overview", 1.0, r"\bpanorama\b|\bvision general\b|\bresum\w+\b|\bsintesis\b|\bintroduccion\b"),
+        ("generalisation", "known", 1.0, r"\btodo (?:sobre|lo que)\b|\bque (?:se sabe|sabemos|hay|tenemos|existe) (?:sobre|acerca)\b"),
+        ("choice", "best", 1.0, r"\b(?:mejor(?:es)?|mas (?:adecuad[oa]|indicad[oa]|segur[oa]|barat[oa]|convenient\w*)|ideal|preferible)\b.{0,40}\b(?:para|si|cuando)\b"),
+        ("choice", "advice", 1.0, r"\brecomiend\w+\b|\brecomend\w+\b|\bsugier\w+\b|\baconsej\w+\b|\b(?:debo|deberia|debemos|deberiamos)\b|\bvale la pena\b|\bconviene\b"),
+        ("choice", "weighing", 1.0, r"\bpros y contras\b|\bventajas y desventajas\b|\bversus\b|\bcompar[ae]\w*\b.{1,60}\b(?:y|con)\b|\ben (?:vez|lugar) de\b"),
+        ("choice", "more", 0.5, r"\bque mas\b|\by (?:que|cual|cuales|como|por que|quien|cuando|donde)\b|\bademas\b"),
+        ("choice", "consequence", 1.0, r"\bque (?:pasaria|sucederia|ocurriria|pasa|ocurre) (?:si|con)\b|\bconsecuencias\b|\bimplicaciones\b|\bque (?:necesito|necesitamos)\b"),
+    ),
+    "ru": (
+        ("aggregation", "themes", 1.0, r"\b(?:как(?:ие|их|им|ими|ова|овы)|что за)(?: \w+){0,3} (?:тем(?:ы|ам|ах)|тенденци\w+|тренд\w+|закономерност\w+|сюжет\w+)\b"),
+        ("aggregation", "themes", 1.0, r"\b(?:тем(?:ы|ам|ах)|тенденци\w+|сюжет\w+)\b.{0,40}\b(?:преоблада|доминиру|повторя|встреча|выделя|объединя)"),
+        ("aggregation", "themes", 1.0, r"\bтематик\w+|\bо чем (?:эт[аои]т?|вс[ея]|наш\w*|данн\w+)? ?{whole}\b|\bчему посвящен\w* {article}{0,2}(?:{whole}|{units})\b"),
+        ("aggregation", "plural", 0.5, r"\bкакие\b|\bкаких\b|\bкаковы\b"),
+        ("aggregation", "frequency", 1.0, r"\bчаще всего\b|\bнаиболее (?:част|распространенн|упоминаем|обсуждаем|заметн)\w+|\bсамы[ехм]\w? (?:част|распространенн|упоминаем|обсуждаем)\w+|\bкак часто\b"),
+        ("aggregation", "frequency", 1.0, r"\bсколько (?:\w+ )?{units}\b"),
+        ("aggregation", "recurrence", 1.0, r"\bповторя(?:ются|ется|ющи\w+)\b|\bчто общего\b|\bобщего у\b|\bиз раза в раз\b"),
+        ("aggregation", "summary", 1.0, r"\b(?:обзор|сводк\w|резюме|обобщени\w|краткое содержание|картин\w|обобщи\w*|подытожь\w*|опиши\w*|сравни\w*) {article}{0,3}(?:{whole}|{units})\b"),
+        ("aggregation", "whole", 1.0, r"\bкак единое целое\b|\bв совокупности\b|\b(?:{whole}|{units}) в целом\b|\bвся картина\b"),
+        ("aggregation", "whole", 0.5, r"\bв целом\b|\bв общем\b"),
+        ("aggregation", "change", 1.0, r"\bкак .{0,80}\b(?:менял|изменил|изменял|развивал|эволюционир)\w+"),
+        ("aggregation", "change", 0.5, r"\bсо временем\b|\bс годами\b|\bза (?:последние|эти|прошедшие) \w+|\bэволюци\w+"),
+        ("aggregation", "voices", 1.0, r"\bкак (?:разные |различные |эти |все )?(?:\w+ ){0,2}(?:описывают|воспринимают|видят|обсуждают|оценивают|относятся|понимают|рассматривают|отзываются|говорят)\b"),
+        ("aggregation", "list", 1.0, r"\b(?:перечисли\w*|назови\w*|покажи\w*|сгруппируй\w*|посчитай\w*|составь\w* список) (?:все|всех|каждый|каждую)\b"),
+        ("aggregation", "any", 0.5, r"\bесть ли\b|\bсуществуют ли\b"),
+        ("aggregation", "ties", 1.0, r"\b(?:между собой|друг с другом|друг от друга)\b|\bкак (?:все )?это (?:все )?связано\b"),
+        ("aggregation", "one", -0.5, r"\b(?:эт(?:от|ом|ого|а|ой)|данн\w{2,3}) (?:договор|документ|файл|стать|страниц|отчет|глав|раздел|письм)\w*|\bсогласно\b"),
+        ("generalisation", "general", 1.0, r"\bв целом\b|\bв общем\b|\bв общих чертах\b|\bвообще\b|\bв общих словах\b"),
+        ("generalisation", "context", 1.0, r"\bконтекст\w*\b|\bобщ\w+ картин\w+|\bшире\b|\bобщее представление\b"),
+        ("generalisation", "overview", 1.0, r"\bобзор\w*\b|\bсводк\w+\b|\bрезюме\b|\bобобщ\w+\b|\bвведение\b"),
+        ("generalisation", "known", 1.0, r"\bвсе (?:о|об|про|что)\b|\bчто (?:известно|мы знаем|есть|имеется) (?:о|об|про)\b"),
+        ("choice", "best", 1.0, r"\b(?:лучш\w{2,3}|лучше|наилучш\w{2,3}|подходящ\w{2,3}|подойдет|подходит|оптимальн\w{2,3}|предпочтительн\w{2,3})\b.{0,40}\b(?:для|если|когда|чтобы|при)\b"),
+        ("choice", "advice", 1.0, r"\bпосовет\w+\b|\bпорекоменд\w+\b|\bрекомендуе\w+\b|\bстоит ли\b|\bследует ли\b|\bчто выбрать\b|\bвыбрать\b|\bлучше (?:использовать|взять|выбрать)\b"),
+        ("choice", "weighing", 1.0, r"\bплюсы и минусы\b|\bпреимущества и недостатки\b|\bза и против\b|\bсравни\w*\b.{1,60}\b(?:и|с|со)\b|\bвместо\b|\bили лучше\b"),
+        ("choice", "more", 0.5, r"\bчто еще\b|\bи (?:что|как|какой|какая|какие|почему|кто|когда|где|зачем)\b"),
+        ("choice", "consequence", 1.0, r"\bчто (?:будет|произойдет|случится) (?:если|с|при)\b|\bпоследстви\w+\b|\bчто (?:мне |нам )?(?:нужно|потребуется|понадобится)\b"),
+    ),
+}  # fmt: skip
+
+
+def _made() -> tuple[Marker, ...]:
+    made: list[Marker] = []
+    for language, words in _ALL.items():
+        shared: list[tuple[Kind, str, float, str]] = [("aggregation", *one) for one in _TEMPLATES]
+        for kind, group, weight, template in (*shared, *_OWN[language]):
+            pattern = re.compile(_filled(template, words))
+            made.append(Marker(kind=kind, group=group, language=language, weight=weight, pattern=pattern))
+    return tuple(made)
+
+
+def _filled(template: str, words: _Words) -> str:
+    for name in words.__slots__:
+        template = template.replace(f"{{{name}}}", getattr(words, name))
+    return template
+
+
+@lru_cache(maxsize=1)
+def markers() -> tuple[Marker, ...]:
+    """All markers, in a fixed order; put together when first asked for."""
+    return _made()
+
+
+def marked(question: str) -> list[Marked]:
+    """The markers of a question: of each kind and group the heaviest, the first of those alike."""
+    text = fold(question[:LOOKED_AT])
+    best: dict[tuple[Kind, str], Marked] = {}
+    for marker in markers():
+        found = marker.pattern.search(text)
+        if found is None:
+            continue
+        key = (marker.kind, marker.group)
+        before = best.get(key)
+        if before is None or abs(marker.weight) > abs(before.weight):
+            best[key] = Marked(
+                kind=marker.kind, group=marker.group, language=marker.language, weight=marker.weight, text=found[0][:80].strip()
+            )  # fmt: skip
+    return list(best.values())
+
+
+def weight(found: Sequence[Marked], kind: Kind) -> float:
+    """What the markers of a kind say together."""
+    return sum(one.weight for one in found if one.kind == kind)
