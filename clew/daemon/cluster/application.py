@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import clew
 from clew.daemon.cluster.forwarding import Answer, Ask, Gateway, Question, ReplicaLostError
 from clew.daemon.cluster.replica import Plan, Replica
 from clew.daemon.cluster.settings import ClusterSettings, QuerySettings
@@ -62,7 +63,16 @@ def replicas(plan: Plan, query: QuerySettings, cluster: ClusterSettings) -> Any:
         health_check_timeout_s=max(30.0, HEALTH_SECONDS),
         graceful_shutdown_timeout_s=DRAIN_SECONDS,
     )
-    return deployment(Replica).bind()
+    return _versioned(deployment(Replica)).bind()
+
+
+def _versioned(deployment: Any) -> Any:
+    """Under a version of our own a changed plan is handed to the replicas that run, and a service that was started again
+    finds them. Without one, Serve draws a version at random and starts all of them anew at each deployment."""
+    try:
+        return deployment.options(version=f"clew-{clew.__version__}", _internal=True)
+    except (TypeError, ValueError):  # a Ray that does not know it
+        return deployment
 
 
 def _environment(cluster: ClusterSettings) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from tests.servers import wait_until
 pytest.importorskip("ray", reason="Ray is not installed (pip install 'clew[cluster]')")
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.timeout(600),
     pytest.mark.xdist_group("ray"),
     # Ray's own: sockets and log files that it leaves to the garbage collector.
@@ -191,7 +192,6 @@ def _parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("deed", [_kill_worker, _kill_coordinator, _lose_node, _pause_node])
 def test_whatever_is_lost_the_index_is_the_same(
     cluster: Raylets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deed: Callable[[Raylets], None]
@@ -206,7 +206,6 @@ def test_whatever_is_lost_the_index_is_the_same(
     assert_clean(pinned(root))
 
 
-@pytest.mark.slow
 def test_a_run_outlives_the_command_that_began_it(cluster: Raylets, tmp_path: Path) -> None:
     root = pages(tmp_path / "docs", 2500)
     command = [sys.executable, "-m", "clew", "index", str(root), "--embedder", "hashing:16", "--engine", "ray"]
@@ -221,7 +220,6 @@ def test_a_run_outlives_the_command_that_began_it(cluster: Raylets, tmp_path: Pa
     assert_clean(pinned(root))
 
 
-@pytest.mark.slow
 def test_a_group_that_kills_its_workers_is_given_up(cluster: Raylets, tmp_path: Path) -> None:
     from clew.daemon.cluster.pool import ClusterPool
     from clew.daemon.cluster.session import connected

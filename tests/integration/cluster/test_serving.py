@@ -238,6 +238,7 @@ def test_serve_may_listen_itself(cluster: Raylets, tmp_path: Path, monkeypatch: 
     )
     (port,) = free_ports(1)
     with connected(ClusterSettings(address=cluster.address)):
+        serve.shutdown()  # that of the tests before listened nowhere
         serve.start(http_options={"host": "127.0.0.1", "port": port})
         try:
             serve.run(application({"config": str(tmp_path / "clew.yaml")}), name="listening", route_prefix="/")

@@ -22,7 +22,12 @@ DEPLOY = Path(__file__).parents[3] / "deploy"
 CHART = DEPLOY / "helm" / "clew"
 #: Ray is turned on and everything optional with it: what is off by default breaks unseen.
 EVERYTHING: dict[str, Any] = {
-    "ray": {"enabled": True, "extraction": {"maximum": 4, "cpus": 2}, "embedding": {"maximum": 2}},
+    "ray": {
+        "enabled": True,
+        "extraction": {"maximum": 4, "cpus": 2},
+        "embedding": {"maximum": 2},
+        "query": {"enabled": True, "maximum": 3},
+    },
     "serviceMonitor": {"enabled": True, "keySecret": {"name": "clew-metrics"}},
     "alerts": {"enabled": True},
     "environmentSecrets": ["clew-storage"],
@@ -297,6 +302,62 @@ def test_the_ray_cluster_grows_between_its_bounds() -> None:
     from packaging.requirements import Requirement
 
     assert Requirement(ray).specifier.contains(spec["rayVersion"])
+
+
+def test_whoever_drives_the_cluster_is_a_node_of_it() -> None:
+    """Ray refuses a driver on a machine without a raylet."""
+    objects = rendered(EVERYTHING)
+    pod = objects["Deployment", "docs-clew"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    (script,) = container["args"]
+    assert container["command"] == ["sh", "-c"]
+    assert re.fullmatch(
+        r"ray start --address=docs-clew-ray-head-svc:6379 --num-cpus=0 .*&& exec clew serve \S+", script
+    )
+    assert {"name": "shared", "mountPath": "/dev/shm"} in container["volumeMounts"]
+    assert container["image"].startswith("clew-ray:")
+    (plain,) = rendered({})["Deployment", "docs-clew"]["spec"]["template"]["spec"]["containers"]
+    assert plain["args"] == ["serve", "/etc/clew/clew.yaml"]
+    assert plain["image"].startswith("clew:")
+    policy = objects["NetworkPolicy", "docs-clew"]["spec"]
+    labels = objects["RayCluster", "docs-clew-ray"]["spec"]["headGroupSpec"]["template"]["metadata"]["labels"]
+    for rules, direction in ((policy["ingress"], "from"), (policy["egress"], "to")):
+        peers = [peer["podSelector"].get("matchLabels", {}) for rule in rules for peer in rule.get(direction, [])]
+        assert any(peer and peer.items() <= labels.items() for peer in peers), direction
+
+
+def test_the_ray_service_runs_the_application_that_there_is(tmp_path: Path) -> None:
+    import importlib
+
+    objects = rendered(EVERYTHING)
+    spec = objects["RayService", "docs-clew-answers"]["spec"]
+    serve = yaml.safe_load(spec["serveConfigV2"])
+    (application,) = serve["applications"]
+    module, _, name = application["import_path"].partition(":")
+    assert callable(getattr(importlib.import_module(module), name))
+    path = tmp_path / "clew.yaml"
+    path.write_text(objects["ConfigMap", "docs-clew"]["data"]["clew.yaml"])
+    query = valid(path).config.query
+    # The service beside it answers by itself, and deploys no replicas of its own.
+    assert query.engine == "local"
+    (workers,) = spec["rayClusterConfig"]["workerGroupSpecs"]
+    assert (workers["minReplicas"], workers["maxReplicas"]) == (query.minimum, query.maximum) == (1, 3)
+    assert int(workers["rayStartParams"]["num-cpus"]) > query.cpus
+    for group in (spec["rayClusterConfig"]["headGroupSpec"], workers):
+        (container,) = group["template"]["spec"]["containers"]
+        mounted = [one["mountPath"] for one in container["volumeMounts"]]
+        assert str(Path(application["args"]["config"]).parent) in mounted
+        assert container["envFrom"] == [{"secretRef": {"name": "clew-storage"}}]
+        assert serve["http_options"]["port"] in [one["containerPort"] for one in container["ports"]]
+        assert all("wget" not in str(container[probe]) for probe in ("readinessProbe", "livenessProbe"))
+
+
+@pytest.mark.slow
+def test_serve_knows_every_key_of_the_ray_service() -> None:
+    schema = pytest.importorskip("ray.serve.schema", reason="Ray Serve is not installed (pip install 'clew[cluster]')")
+    spec = rendered(EVERYTHING)["RayService", "docs-clew-answers"]["spec"]
+    deployed = schema.ServeDeploySchema.model_validate(yaml.safe_load(spec["serveConfigV2"]))
+    assert deployed.applications[0].route_prefix == "/"
 
 
 def test_the_chart_passes_the_linter_of_its_field() -> None:

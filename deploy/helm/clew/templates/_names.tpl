@@ -45,7 +45,29 @@ seccompProfile: {type: RuntimeDefault}
 {{- $_ := set $config "engine" "ray" -}}
 {{- $_ := set $config "cluster" $cluster -}}
 {{- end -}}
+{{- if .Values.ray.query.enabled -}}
+{{- /* The replicas are those of the RayService; this process keeps the indexes, and answers whoever asks it. */ -}}
+{{- $query := .Values.ray.query -}}
+{{- $_ := set $config "query" (dict "engine" "local" "minimum" (int $query.minimum) "maximum" (int $query.maximum) "cpus" (int $query.cpus) "cache" $query.cache) -}}
+{{- end -}}
 {{- toYaml $config -}}
+{{- end }}
+
+{{- define "clew.rayImage" -}}
+{{ .Values.ray.image.repository }}:{{ .Values.ray.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{/* KubeRay's own probes take wget, which the image has not. */}}
+{{- define "clew.rayProbes" -}}
+{{- $probe := list "python" "-c" "import urllib.request; urllib.request.urlopen('http://127.0.0.1:52365/api/local_raylet_healthz', timeout=4)" -}}
+{{- range $kind := list "readinessProbe" "livenessProbe" }}
+{{ $kind }}:
+  exec: {command: {{ toJson $probe }}}
+  initialDelaySeconds: 10
+  periodSeconds: 10
+  timeoutSeconds: 8
+  failureThreshold: 12
+{{- end }}
 {{- end }}
 
 {{- define "clew.environment" -}}
