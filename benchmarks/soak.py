@@ -157,6 +157,15 @@ def memory(process: int) -> float:
     return int(found[1]) / 1024 if found else float("nan")
 
 
+def slope_of(points: list[tuple[float, float]]) -> tuple[float, float]:
+    """Least squares of memory over time: (MiB a minute, its standard error)."""
+    if len(points) < 4:
+        return 0.0, float("nan")
+    at, size = (np.array(column) for column in zip(*points, strict=True))
+    (slope, _), covariance = np.polyfit(at, size, 1, cov=True)
+    return float(slope) * 60, float(np.sqrt(covariance[0, 0])) * 60
+
+
 def main() -> None:
     """Run it."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -192,8 +201,7 @@ def main() -> None:
             for client in clients:
                 client.join()
             status = httpx.get(f"{address}/v1/collections/{collection['name']}/status").json()
-    half = tally.memory[len(tally.memory) // 2 :]
-    slope = float(np.polyfit([at for at, _ in half], [size for _, size in half], 1)[0]) * 60 if len(half) > 2 else 0.0
+    slope, error = slope_of(tally.memory[len(tally.memory) // 2 :])
     summary: dict[str, Any] = {
         "seconds": chosen.seconds,
         "requests": len(tally.seconds),
@@ -205,6 +213,7 @@ def main() -> None:
         "p99_ms": round(1000 * float(np.percentile(tally.seconds, 99)), 1),
         "anonymous_mib": [round(size) for _, size in tally.memory],
         "slope_mib_a_minute": round(slope, 2),
+        "slope_error": round(error, 2),
         "chunks": status.get("chunks"),
         "examples": [*tally.failed[:3], *tally.mixed[:3]],
     }
@@ -212,7 +221,7 @@ def main() -> None:
     chosen.output.write_text(json.dumps(summary, indent=1) + "\n")
     print(
         f"{summary['requests']} requests ({summary['a_second']} a second): {summary['failed']} failed, {summary['mixed']} mixed snapshots, "
-        f"p50 {summary['p50_ms']} ms, p99 {summary['p99_ms']} ms, {summary['snapshots_seen']} snapshots, memory {slope:+.2f} MiB a minute"
+        f"p50 {summary['p50_ms']} ms, p99 {summary['p99_ms']} ms, {summary['snapshots_seen']} snapshots, memory {slope:+.2f} ± {error:.2f} MiB a minute"
     )
     raise SystemExit(1 if tally.failed or tally.mixed else 0)
 
