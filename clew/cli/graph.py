@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from clew.cli.indexing import seconds
+from clew.cli.models import AtOnce, BudgetOption, Model, PriceIn, PriceOut, open_session
 from clew.cli.options import AsJson, AsOf, IndexPlace, Root, SnapshotNumber, StorageOptions
 from clew.cli.output import print_json, print_json_lines, print_text, progress, say
 
 if TYPE_CHECKING:
     from clew.indexer.embedders.protocol import Embedder
     from clew.indexer.graph.build import Built
+    from clew.indexer.graph.model_reading import ModelReader
     from clew.indexer.place import Place
     from clew.indexer.writer import Writer
     from clew.query.knowledge import Knowledge
-    from clew_client.graph import EvidenceRow, GraphReport
+    from clew_client.graph import EvidenceRow, GraphReport, ModelCost
 
 T = TypeVar("T")
 Wait = Annotated[str, typer.Option("--wait", metavar="TIME", help="How long to wait for another writer: 60s, 5m.")]
@@ -45,7 +47,10 @@ def register(parent: typer.Typer) -> None:
 
 def build(
     root: Root,
-    extractor: Annotated[str, typer.Option("--extractor", help="rules")] = "rules",
+    extractor: Annotated[
+        str | None,
+        typer.Option("--extractor", help="rules or llm; else rules for what is new, and what a model read stays."),
+    ] = None,
     documents: Annotated[
         list[str] | None,
         typer.Option("--documents", metavar="ID", help="Read these alone (path or record id), up to 50; repeatable."),
@@ -57,6 +62,11 @@ def build(
     min_size: Annotated[int | None, typer.Option("--min-size", min=1, help="Smallest community (3).")] = None,
     max_levels: Annotated[int | None, typer.Option("--max-levels", min=1, max=10, help="Levels at most (3).")] = None,
     method: Annotated[str | None, typer.Option("--method", help="leiden or components.")] = None,
+    model: Model = None,
+    budget: BudgetOption = None,
+    price_in: PriceIn = None,
+    price_out: PriceOut = None,
+    at_once: AtOnce = 4,
     estimate: Annotated[bool, typer.Option("--estimate", help="Only tell what would be read.")] = False,
     workers: Annotated[int | None, typer.Option("--workers", min=0, help="Reading processes; 0: this one.")] = None,
     wait: Wait = "60s",
@@ -69,21 +79,32 @@ def build(
     from clew.indexer.graph.build import BuildOptions, build_graph
     from clew.indexer.graph.editing import documents_named
     from clew.indexer.graph.editing import estimate as plan
+    from clew.indexer.graph.model_reading import ModelReader
     from clew.indexer.graph.reading import FIELDS, RuleReader
+    from clew.indexer.graph.report_author import ModelAuthor
     from clew.indexer.upkeep import upkeep_of
     from clew_client.graph import GraphEstimate
 
-    if extractor != "rules":
-        raise OptionError(f"--extractor {extractor}: this version reads with 'rules' alone.")
+    if extractor not in (None, "rules", "llm"):
+        raise OptionError(f"--extractor {extractor}: passages are read by 'rules' or by 'llm'.")
+    if extractor != "llm" and (model or budget):
+        raise OptionError("--model and --budget are for --extractor llm.")
     if method not in (None, "leiden", "components"):
         raise OptionError(f"--method {method}: communities are found by 'leiden' or 'components'.")
     unknown = sorted(set(fields or ()) - set(FIELDS))
     if unknown:
         raise OptionError(f"--fields {unknown[0]}: passages have {', '.join(FIELDS)}.")
     opened = _place(root, place, storage_option)
+    wanted = tuple(fields) if fields else FIELDS
+    reader: ModelReader | RuleReader | None = RuleReader(fields=wanted) if extractor == "rules" or fields else None
+    session = None
+    if extractor == "llm":
+        session = open_session(model, budget, price_in, price_out, at_once)
+        reader = ModelReader(session=session, fields=wanted)
     with upkeep_of(opened, wait=seconds(wait), say=say) as upkeep:
         options = BuildOptions(
-            reader=RuleReader(fields=tuple(fields)) if fields else None,
+            reader=reader,
+            author=ModelAuthor(session=session) if session is not None else None,
             method=method,  # type: ignore[arg-type]
             min_size=min_size,
             max_levels=max_levels,
@@ -93,16 +114,21 @@ def build(
         if estimate:
             found = plan(upkeep.writer, options)
             told = GraphEstimate(
-                passages=found.passages, passages_to_read=found.to_read, characters=found.characters, model_calls=0,
-                tokens_in=0, money=None,
+                passages=found.passages, passages_to_read=found.to_read, characters=found.characters, model_calls=found.calls,
+                tokens_in=found.tokens_in, tokens_out=found.tokens_out, money=found.money,
             )  # fmt: skip
             if as_json:
                 print_json(told)
             else:
                 print_text(f"{told.passages_to_read:,} of {told.passages:,} passages, {told.characters:,} characters")
+                if session is not None:
+                    price = "" if told.money is None else f", {told.money:.4g} in money"
+                    print_text(
+                        f"{told.model_calls:,} calls, about {told.tokens_in:,} tokens in, at most {told.tokens_out:,} out{price}"
+                    )
             return
         built = build_graph(upkeep.writer, options, _embedder(upkeep.writer), progress())
-        report = _report(built, upkeep.writer)
+        report = _report(built, upkeep.writer, reader if isinstance(reader, ModelReader) else None)
     print_json(report) if as_json else _print_report(report)
 
 
@@ -359,7 +385,7 @@ def _delete(
     print_json(done) if as_json else print_text(f"{text} is removed; snapshot {done.snapshot}")
 
 
-def _report(built: Built, writer: Writer) -> GraphReport:
+def _report(built: Built, writer: Writer, model: ModelReader | None = None) -> GraphReport:
     from clew_client.graph import GraphReport as Report
 
     settings = writer.snapshot.graph
@@ -368,8 +394,19 @@ def _report(built: Built, writer: Writer) -> GraphReport:
     return Report(
         snapshot=built.snapshot, published=built.published, reader=settings.reader, method=built.method,
         passages_read=built.passages_read, passages_forgotten=built.passages_forgotten,
-        passages_unread=built.passages_unread, levels=tuple(built.levels), reports_made=built.reports_made,
+        passages_unread=built.passages_unread, passages_left=built.passages_left, stopped=built.stopped,
+        cost=_cost(model) if model is not None else None, levels=tuple(built.levels), reports_made=built.reports_made,
         written=built.written, cpu_seconds=built.seconds, **{name: built.rows[name] for name in names},
+    )  # fmt: skip
+
+
+def _cost(reader: ModelReader) -> ModelCost:
+    from clew_client.graph import ModelCost as Cost
+
+    spent = reader.session.spent
+    return Cost(
+        model=reader.session.model.id, calls=spent.calls, cached=spent.cached, mended=spent.mended, malformed=spent.malformed,
+        tokens_in=spent.tokens_in, tokens_out=spent.tokens_out, money=spent.money, dropped=dict(sorted(reader.dropped.items())),
     )  # fmt: skip
 
 
@@ -385,4 +422,17 @@ def _print_report(report: GraphReport) -> None:
     print_text(
         f"{report.communities:,} communities by {report.method}, {report.reports:,} reports ({report.reports_made:,} made now)"
     )
+    if (cost := report.cost) is not None:
+        price = "" if cost.money is None else f", {cost.money:.4g} in money"
+        print_text(
+            f"{cost.model}: {cost.calls:,} calls ({cost.cached:,} kept from before), {cost.tokens_in:,} tokens in, "
+            f"{cost.tokens_out:,} out{price}"
+        )
+        if cost.dropped:
+            told = ", ".join(f"{count:,} {what}" for what, count in cost.dropped.items())
+            print_text(f"left out, as no passage holds it: {told}")
+    if report.stopped is not None:
+        print_text(f"{report.passages_left:,} passages are left for the next build: {report.stopped}")
+    elif report.passages_left:
+        print_text(f"{report.passages_left:,} passages got no usable reply; the next build asks again")
     print_text(f"snapshot {report.snapshot}, {sum(report.cpu_seconds.values()):.1f} s CPU")

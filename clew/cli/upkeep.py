@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.cli.indexing import seconds
+from clew.cli.models import REPLIES
 from clew.cli.options import AsJson, IndexPlace, Root, StorageOptions, storage
 from clew.cli.output import print_json, print_json_lines, print_text, progress, say, size_text
 
@@ -230,14 +231,16 @@ def purge(
     from clew.connectors.listing import head
     from clew.connectors.location import Root as ParsedRoot
     from clew.errors import ClewError
+    from clew.indexer.llm.kept_replies import forget_replies
     from clew.indexer.purge import purge as remove
-    from clew.query.cache import evict
+    from clew.query.cache import cache_directory, evict
     from clew_client.upkeep import PurgeReport
 
     opened = _place(root, place, storage_option)
     with _upkeep(opened, wait) as upkeep:
         done = remove(upkeep, path, progress())
     evict(done.swept.gone)
+    forget_replies(cache_directory() / REPLIES)
     try:
         there = head(ParsedRoot.parse(root, storage(storage_option)), path) is not None
     except ClewError:  # the data may be gone altogether

@@ -20,6 +20,20 @@ class EvidenceRow(_Result):
     text: str
 
 
+class ModelCost(_Result):
+    """What a language model was asked, and what of its replies was used."""
+
+    model: str  # and where it is served
+    calls: int  # replies that came from it
+    cached: int  # replies that were kept from before
+    mended: int  # times that it was asked for a better shape
+    malformed: int  # questions given up
+    tokens_in: int
+    tokens_out: int
+    money: float | None  # by the prices given; None where there are none
+    dropped: dict[str, int]  # what it said that no passage holds: entities, relations, claims, definitions
+
+
 class GraphReport(_Result):
     """What `clew graph build` did, and what there is now."""
 
@@ -30,6 +44,11 @@ class GraphReport(_Result):
     passages_read: int
     passages_forgotten: int
     passages_unread: int  # left out, as only certain documents were asked for
+    passages_left: int = (
+        0  # that the model did not get to, or gave no answer to; the rules read those that nothing had read
+    )
+    stopped: str | None = None  # why it did not: the budget, or the service
+    cost: ModelCost | None = None  # None where no model was asked
     entities: int
     aliases: int
     mentions: int
@@ -51,7 +70,8 @@ class GraphEstimate(_Result):
     characters: int  # of those
     model_calls: int  # 0 with rules
     tokens_in: int  # about
-    money: float | None  # by the prices given; None where there are none
+    tokens_out: int = 0  # at most
+    money: float | None  # at most, by the prices given; None where there are none
 
 
 class EntityRow(_Result):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,9 +35,10 @@ from clew.indexer.graph.gathering import (
     named_by,
     pair_numbers,
 )  # fmt: skip
-from clew.indexer.graph.passages import blocks, of_documents, readings, unread
+from clew.indexer.graph.passages import MODEL, blocks, of_documents, readings, unread
 from clew.indexer.graph.reading import KINDS, STANDS_FOR, Reader, RuleReader
 from clew.indexer.graph.relation_rows import write_relations
+from clew.indexer.graph.report_author import ModelAuthor
 from clew.indexer.graph.resolution import Alias, resolve
 from clew.indexer.graph.row_vectors import EMBEDDED_AT_ONCE
 from clew.indexer.graph.schemas import graph_schemas
@@ -49,7 +50,8 @@ from clew.indexer.writer import Writer
 
 __all__ = ["BuildOptions", "Built", "build_graph"]
 
-SPILL_BLOCKS = 16
+SPILLED = 16_384  # passages held until their rows are written
+READ_TABLES = ("readings", "mentions", "claims")
 
 Ints = NDArray[np.int64]
 
@@ -58,7 +60,8 @@ Ints = NDArray[np.int64]
 class BuildOptions:
     """What a build is asked for; what is None stays as the graph has it."""
 
-    reader: Reader | None = None  # None: the rules
+    reader: Reader | None = None  # None: the rules for what nothing has read; what a model read stays
+    author: ModelAuthor | None = None  # of reports; None: extraction for what changed
     method: Method | None = None
     min_size: int | None = None
     max_levels: int | None = None
@@ -97,7 +100,7 @@ class _Build:
             shape=shape, quality=former.quality if former is not None else 0.0, same_method=same_method,
             same_shape=same_method and former is not None
             and (former.min_size, former.max_levels) == (shape.min_size, shape.max_levels),
-            entities=np.empty(0, np.int64),
+            entities=np.empty(0, np.int64), author=options.author,
         )  # fmt: skip
 
     def run(self) -> Built:
@@ -107,15 +110,17 @@ class _Build:
         writer.add_tables(list(graph_schemas(None)))
         self._read()
         self._work.step("read")
+        former = writer.snapshot.graph
+        kept = self._options.reader is None and former is not None and former.reader.startswith(MODEL)
         settings = GraphSettings(
-            reader=self._reader.id, method=self._former.shape.method, min_size=self._former.shape.min_size,
+            reader=former.reader if kept and former is not None else self._reader.id, method=self._former.shape.method, min_size=self._former.shape.min_size,
             max_levels=self._former.shape.max_levels, links_version=self._work.table("links").version,
-            quality=former.quality if (former := writer.snapshot.graph) is not None else 0.0,
+            quality=former.quality if former is not None else 0.0,
         )  # fmt: skip
         moved = any(
             name not in before or table.version != before[name].version for name, table in writer.tables.items()
         )
-        if moved or settings != writer.snapshot.graph or self._options.anew:
+        if moved or settings != writer.snapshot.graph or self._options.anew or self._options.author is not None:
             self._assemble(gather(self._work.table("mentions").read(MENTION_COLUMNS, "kind != 'phrase'")))
             settings = settings.model_copy(update={"quality": self._former.quality})
         built.method = self._former.shape.method
@@ -138,42 +143,34 @@ class _Build:
         chunks = self._work.table("chunks").read(["chunk_key", "file_key", "record_number", "language"])
         self._chunks = chunks.sort_by("chunk_key")
         known = self._work.table("readings").read_with_addresses(["chunk_key", "reader"])
-        fresh, stale = unread(chunks, known, self._reader.id)
+        fresh, _ = unread(chunks, known, self._reader.id, keep_models=options.reader is None)
+        keys, live = known["chunk_key"].to_numpy(), chunks["chunk_key"].to_numpy()
+        dead = ~np.isin(keys, live)
         if options.documents is not None:
             chosen = of_documents(chunks, options.documents)
-            keys = known["chunk_key"].to_numpy()
-            stale = ~np.isin(keys, chunks["chunk_key"].to_numpy()) | np.isin(keys, chosen)
+            if options.reader is None:
+                by_model = np.array([one.startswith(MODEL) for one in known["reader"].to_pylist()], dtype=bool)
+                chosen = np.setdiff1d(chosen, keys[by_model])
             built.passages_unread = len(np.setdiff1d(fresh, chosen)) if len(fresh) else 0
             fresh = chosen
         elif not options.read:
-            stale = ~np.isin(known["chunk_key"].to_numpy(), chunks["chunk_key"].to_numpy())
             built.passages_unread, fresh = len(fresh), fresh[:0]
-        gone = known["chunk_key"].to_numpy()[stale]
-        built.passages_read, built.passages_forgotten = len(fresh), len(gone)
-        written: dict[str, list[Any]] = {"readings": [], "mentions": [], "claims": []}
-        held: dict[str, list[pa.Table]] = {name: [] for name in written}
-
-        def spill() -> None:
-            for name, tables in held.items():
-                rows = pa.concat_tables(tables) if tables else None
-                if rows is not None and rows.num_rows:
-                    written[name] += self._work.table(name).write(rows)
-                tables.clear()
-
-        self._work.progress.begin("Reading for the graph", len(fresh), "passages")
-        workers = options.workers if options.workers is not None else len(os.sched_getaffinity(0))
-        passages = blocks(self._work.table("chunks"), self._work.table("links"), fresh)
-        for reading in readings(passages, self._reader, len(fresh), workers):
-            for name in written:
-                held[name].append(getattr(reading, name))
-            self._work.progress.advance(reading.readings.num_rows)
-            if len(held["readings"]) >= SPILL_BLOCKS:
-                spill()
-        spill()
-        self._work.progress.end()
-        for name, fragments in written.items():
+        reading = _Reading(work=self._work, workers=options.workers, held={name: [] for name in READ_TABLES})
+        read = reading.read(self._reader, fresh)
+        if len(read) < len(fresh):
+            # What a model did not get to is read by the rules, where nothing has read it: the graph is whole, and the next
+            # build with the model finds what is left.
+            left = np.setdiff1d(fresh, read)
+            built.passages_left = len(left)
+            rest = np.setdiff1d(left, keys)
+            read = np.union1d(read, reading.read(RuleReader(), rest))
+        # Rows of another reader go where they were replaced; where a reader did not get to them, they stay.
+        gone = keys[dead | np.isin(keys, read)]
+        built.passages_read, built.passages_forgotten = len(read), len(gone)
+        built.stopped = self._reader.stopped
+        for name, fragments in reading.written().items():
             table = self._work.table(name)
-            delete = known["_rowaddr"].to_numpy()[stale] if name == "readings" else _rows_of(table, gone)
+            delete = known["_rowaddr"].to_numpy()[np.isin(keys, gone)] if name == "readings" else _rows_of(table, gone)
             table.commit(TableChange(delete=delete, append=tuple(fragments)))
 
     # --- putting together ----------------------------------------------------------------------
@@ -276,6 +273,45 @@ class _Build:
         paged = np.zeros(len(roots), dtype=bool)
         paged[place[named]] = True
         return (counts >= 2) | (paged & (counts > 0))
+
+
+@dataclass(kw_only=True)
+class _Reading:
+    """Rows of passages as they are read; written in fragments so that they need not all be held."""
+
+    work: Work
+    workers: int | None
+    held: dict[str, list[pa.Table]]
+    fragments: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in READ_TABLES})
+
+    def read(self, reader: Reader, keys: Ints) -> Ints:
+        """Read passages; returns the keys of those that were, rising."""
+        done: list[Ints] = [np.empty(0, np.int64)]
+        work = self.work
+        work.progress.begin("Reading for the graph", len(keys), "passages")
+        workers = self.workers if self.workers is not None else len(os.sched_getaffinity(0))
+        passages = blocks(work.table("chunks"), work.table("links"), keys, reader.block)
+        for one in readings(passages, reader, len(keys), workers):
+            for name, tables in self.held.items():
+                tables.append(getattr(one, name))
+            done.append(one.readings["chunk_key"].to_numpy())
+            work.progress.advance(one.readings.num_rows)
+            if sum(table.num_rows for table in self.held["readings"]) >= SPILLED:
+                self._spill()
+        work.progress.end()
+        return np.sort(np.concatenate(done))
+
+    def written(self) -> dict[str, list[Any]]:
+        """Fragments of each table."""
+        self._spill()
+        return self.fragments
+
+    def _spill(self) -> None:
+        for name, tables in self.held.items():
+            rows = pa.concat_tables(tables) if tables else None
+            if rows is not None and rows.num_rows:
+                self.fragments[name] += self.work.table(name).write(rows)
+            tables.clear()
 
 
 def _rows_of(table: Table, chunk_keys: Ints) -> NDArray[np.uint64]:

@@ -16,7 +16,8 @@ from clew.indexer.graph.communities import Shape
 from clew.indexer.graph.cooccurrence import Edges
 from clew.indexer.graph.difference import bring_to
 from clew.indexer.graph.gathering import distinct
-from clew.indexer.graph.reports import MOST_EVIDENCE, Member, Source, embedded, report
+from clew.indexer.graph.report_author import ModelAuthor
+from clew.indexer.graph.reports import MOST_EVIDENCE, Member, Source, embedded, input_hash, report
 from clew.indexer.graph.row_vectors import row_vectors
 from clew.indexer.graph.schemas import COMMUNITIES
 from clew.indexer.graph.work import Work
@@ -34,6 +35,7 @@ class Former:
     same_method: bool
     same_shape: bool
     entities: Ints
+    author: ModelAuthor | None = None  # of reports
 
 
 def write_communities(
@@ -49,7 +51,7 @@ def write_communities(
     # The same graph has the same communities: Leiden that goes on from its own result may still move somebody.
     built = work.built
     unchanged = not built.passages_read and not built.passages_forgotten and not any(built.written.values())
-    if unchanged and former.same_shape and stored:
+    if unchanged and former.same_shape and stored and former.author is None:
         return
     graph = (len(keys), edges.source, edges.target, weight)
     labels_of = [_labels(keys, groups_of[level]) for level in sorted(groups_of)]
@@ -88,7 +90,7 @@ def write_communities(
             )  # fmt: skip
     table = pa.Table.from_pylist(rows, schema=COMMUNITIES)
     work.note("communities", bring_to(work.table("communities"), table, COMMUNITIES.names))
-    write_reports(work, sources)
+    write_reports(work, sources, former.author)
     work.step("reports")
 
 
@@ -102,24 +104,36 @@ def _labels(keys: Ints, former: dict[int, frozenset[int]]) -> Ints:
     return labels
 
 
-def write_reports(work: Work, sources: Sequence[Source]) -> None:
-    """Report anew what changed; the others stay as they are."""
+def write_reports(work: Work, sources: Sequence[Source], author: ModelAuthor | None) -> None:
+    """Report anew what changed; the others stay as they are. `author`: a model; None keeps what a model wrote of the same."""
     table = work.table("reports")
-    known = table.read_with_addresses(["community_key", "level", "input_hash"])
-    stored = dict(
-        zip(
-            known["community_key"].to_pylist(),
-            zip(known["level"].to_pylist(), known["input_hash"].to_pylist(), strict=True),
-            strict=True,
-        )
-    )
-    if work.embedder is not None:
-        for key in table.read(["community_key"], "vector IS NULL")["community_key"].to_pylist():
-            stored[key] = (-1, b"")  # made when nothing could embed it
-    wanted = {one.community_key: (one.level, one.input_hash) for one in sources}
+    known = table.read_with_addresses(["community_key", "level", "input_hash", "author"])
+    source_of = {one.community_key: one for one in sources}
+    unembedded = set[int]()
+    if work.embedder is not None:  # made when nothing could embed it
+        unembedded = set(table.read(["community_key"], "vector IS NULL")["community_key"].to_pylist())
+    stored = known.drop_columns(["_rowaddr"]).to_pylist()
+    valid = {  # whoever wrote them
+        row["community_key"]
+        for row in stored
+        if (source := source_of.get(row["community_key"])) is not None
+        and row["level"] == source.level
+        and row["input_hash"] == input_hash(source, row["author"])
+        and row["community_key"] not in unembedded
+    }
+    kept = valid if author is None else {
+        row["community_key"] for row in stored if row["community_key"] in valid and row["author"] == author.id
+    }  # fmt: skip
+    wanted = [one for one in sources if one.community_key not in kept]
     now = time.time_ns()
-    made = [report(one, now) for one in sources if stored.get(one.community_key) != wanted[one.community_key]]
-    gone = np.array([stored[key] != wanted.get(key) for key in known["community_key"].to_pylist()], dtype=bool)
+    written = author.write(wanted, now) if author is not None else [None] * len(wanted)
+    made: list[dict[str, Any]] = []
+    for source, row in zip(wanted, written, strict=True):
+        if row is None and source.community_key in valid:
+            kept = kept | {source.community_key}  # no answer: what another wrote of the same stays
+        else:
+            made.append(row if row is not None else report(source, now))
+    gone = np.array([row["community_key"] not in kept for row in stored], dtype=bool)
     append: tuple[Any, ...] = ()
     if made:
         names = [name for name in table.schema.names if name != "vector"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,8 @@ import pyarrow as pa
 from clew.errors import NoGraphError, NoSuchDocumentError, OptionError
 from clew.indexer.embedders.protocol import Embedder
 from clew.indexer.graph.build import BuildOptions, Built, build_graph
-from clew.indexer.graph.passages import of_documents, unread
+from clew.indexer.graph.model_reading import ModelReader
+from clew.indexer.graph.passages import blocks, of_documents, unread
 from clew.indexer.graph.reading import Reader, RuleReader
 from clew.indexer.graph.schemas import ALIASES
 from clew.indexer.progress import Progress
@@ -29,6 +30,10 @@ class Estimate:
     passages: int
     to_read: int
     characters: int
+    calls: int = 0  # of a model; 0 with rules
+    tokens_in: int = 0
+    tokens_out: int = 0  # at most
+    money: float | None = None  # at most; None without prices
 
 
 def undo_merge(writer: Writer, form_key: int, embedder: Embedder | None, progress: Progress | None = None) -> Built:
@@ -63,17 +68,23 @@ def delete_report(writer: Writer, community_key: int, *, community: bool = False
 
 
 def estimate(writer: Writer, options: BuildOptions) -> Estimate:
-    """Passages and characters that a build with these options would read. Nothing is written."""
+    """What a build with these options would read, and what a model would cost at most. Nothing is written, nobody is asked."""
     chunks = writer.tables["chunks"].read(["chunk_key", "file_key", "record_number", "char_start", "char_end"])
-    fresh = chunks["chunk_key"].to_numpy()
+    fresh = np.sort(chunks["chunk_key"].to_numpy())
     reader: Reader = options.reader or RuleReader()
     if options.documents is not None:
         fresh = of_documents(chunks, options.documents)
     elif "readings" in writer.tables:
-        fresh, _ = unread(chunks, writer.tables["readings"].read(["chunk_key", "reader"]), reader.id)
+        known = writer.tables["readings"].read(["chunk_key", "reader"])
+        fresh, _ = unread(chunks, known, reader.id, keep_models=options.reader is None)
     sizes = chunks["char_end"].to_numpy() - chunks["char_start"].to_numpy()
     wanted = np.isin(chunks["chunk_key"].to_numpy(), fresh)
-    return Estimate(passages=chunks.num_rows, to_read=len(fresh), characters=int(sizes[wanted].sum()))
+    found = Estimate(passages=chunks.num_rows, to_read=len(fresh), characters=int(sizes[wanted].sum()))
+    if not isinstance(reader, ModelReader):
+        return found
+    passages = blocks(writer.tables["chunks"], writer.tables["links"], fresh, reader.block)
+    cost = reader.forecast(passages)
+    return replace(found, calls=cost.calls, tokens_in=cost.tokens_in, tokens_out=cost.tokens_out, money=cost.money)
 
 
 def documents_named(writer: Writer, ids: Sequence[str]) -> list[tuple[int, int]]:

@@ -14,22 +14,22 @@ from numpy.typing import NDArray
 from clew.indexer.graph.reading import Passage, Reader, Reading
 from clew.indexer.tables import Table
 
-BLOCK = 1024  # passages read at a time
-WORTH_PROCESSES = 8 * BLOCK  # from so many passages on; a process takes as long to start as it takes to read a block
+WORTH_PROCESSES = 8192  # from so many passages on; a process takes as long to start as it takes to read a block
+MODEL = "model:"  # what the ids of models begin with
 EXTERNAL = ("http:", "https:", "mailto:", "ftp:", "tel:", "javascript:", "data:")
 
 Keys = NDArray[np.int64]
 
 
-def blocks(chunks: Table, links: Table, keys: Keys) -> Iterator[list[Passage]]:
-    """Passages of these keys, by key, some at a time."""
+def blocks(chunks: Table, links: Table, keys: Keys, size: int) -> Iterator[list[Passage]]:
+    """Passages of these keys, by key, `size` at a time."""
     index = chunks.read_with_addresses(["chunk_key"]).sort_by("chunk_key")
     all_keys = index["chunk_key"].to_numpy()
     addresses = index["_rowaddr"].to_numpy()[np.searchsorted(all_keys, keys)]
     anchors = _anchors(links, keys)
     columns = ["chunk_key", "file_key", "record_number", "title", "heading_path", "text", "language", "char_start"]
-    for start in range(0, len(keys), BLOCK):
-        rows = chunks.take_addresses(addresses[start : start + BLOCK], columns).to_pylist()
+    for start in range(0, len(keys), size):
+        rows = chunks.take_addresses(addresses[start : start + size], columns).to_pylist()
         yield [
             Passage(
                 chunk_key=row["chunk_key"], file_key=row["file_key"], record_number=row["record_number"], text=row["text"],
@@ -62,8 +62,10 @@ def _anchors(links: Table, keys: Keys) -> dict[int, tuple[str, ...]]:
 
 def readings(passages: Iterator[list[Passage]], reader: Reader, count: int, workers: int) -> Iterator[Reading]:
     """What a reader finds in blocks of passages, in their order whatever the number of processes."""
-    if workers < 2 or count < WORTH_PROCESSES:
+    if workers < 2 or count < WORTH_PROCESSES or not reader.parallel:
         for block in passages:
+            if reader.stopped is not None:
+                return
             yield reader.read(block)
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
@@ -76,11 +78,17 @@ def readings(passages: Iterator[list[Passage]], reader: Reader, count: int, work
             yield waiting.popleft().result()
 
 
-def unread(chunks: pa.Table, readings_table: pa.Table, reader: str) -> tuple[Keys, NDArray[np.bool_]]:
-    """(keys of passages that this reader has not read, rising; which rows of the readings are out of date)."""
+def unread(
+    chunks: pa.Table, readings_table: pa.Table, reader: str, *, keep_models: bool = False
+) -> tuple[Keys, NDArray[np.bool_]]:
+    """(keys of passages that this reader has not read, rising; which rows of the readings are out of date).
+
+    `keep_models`: what a model read counts as read, whichever it was: that was paid for.
+    """
     live = np.sort(chunks["chunk_key"].to_numpy())
     keys = readings_table["chunk_key"].to_numpy()
-    same = np.array([one == reader for one in readings_table["reader"].to_pylist()], dtype=bool)
+    readers = readings_table["reader"].to_pylist()
+    same = np.array([one == reader or (keep_models and one.startswith(MODEL)) for one in readers], dtype=bool)
     valid = np.isin(keys, live) & same
     return live[~np.isin(live, keys[valid])], ~valid
 

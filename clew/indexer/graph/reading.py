@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ from clew.indexer.graph.spans import names
 from clew.indexer.graph.statements import Statement, sentences, statements
 
 #: Changes whenever the rules find something else: passages read by others are read again.
-RULES_VERSION = "rules-1"
+RULES_VERSION = "rules-2"
 FIELDS = ("title", "headings", "anchors", "text")
 LONGEST_NAME = 80  # characters
 MOST_NAMES = 64  # of a passage: what names more is a list, and its co-occurrences say nothing
@@ -116,17 +116,34 @@ class Reader(Protocol):
     """Finds names and claims in passages: by rules, or by a model."""
 
     @property
+    def block(self) -> int:
+        """How many passages it is given at a time."""
+        ...
+
+    @property
+    def parallel(self) -> bool:
+        """Whether it may be sent to several processes."""
+        ...
+
+    @property
     def id(self) -> str:
         """Names the rules or the model, with their version: passages read by another are read again."""
         ...
 
+    @property
+    def stopped(self) -> str | None:
+        """Why it reads no more; None while it does."""
+        ...
+
     def read(self, passages: Sequence[Passage]) -> Reading:
-        """Rows of these passages."""
+        """Rows of these passages, or of those that it could read."""
         ...
 
 
 @dataclass(kw_only=True)
-class _Mention:
+class FoundMention:
+    """A name as a passage has it; `definition`: (start, end, score) of the sentence that says what it is."""
+
     name: str
     type: str
     kind: str
@@ -136,8 +153,38 @@ class _Mention:
     definition: tuple[int, int, float] | None = None
 
     def define(self, start: int, end: int, score: float) -> None:
+        """A sentence that says what it is; the better one stands."""
         if self.definition is None or score > self.definition[2]:
             self.definition = (start, end, score)
+
+
+@dataclass(kw_only=True)
+class Found:
+    """What was found in one passage: names by (name, type) in order of appearance, statements with their subject's mention."""
+
+    mentions: dict[tuple[str, str], FoundMention] = field(default_factory=dict)
+    statements: list[tuple[Statement, FoundMention]] = field(default_factory=list)
+
+    def note(
+        self, name: str, kind: str, type_: str = "", start: int | None = None, end: int | None = None
+    ) -> FoundMention:
+        """A mention of this name, at text[start:end] where it stands in the text; the first one's place and kind are kept."""
+        mention = self.mentions.get((name, type_))
+        if mention is None:
+            mention = FoundMention(name=name, type=type_, kind=kind, start=start, end=end)
+            self.mentions[name, type_] = mention
+        elif mention.start is None and start is not None:
+            mention.start, mention.end = start, end
+        mention.count += start is not None
+        return mention
+
+    def state(self, one: Statement, subject: str) -> FoundMention:
+        """A statement of this subject, which is a mention, too. Returns that mention."""
+        mention = next((m for (name, _), m in self.mentions.items() if name == subject), None)
+        if mention is None:
+            mention = self.note(subject, "subject", "", one.subject_start, one.subject_start + len(one.subject))
+        self.statements.append((one, mention))
+        return mention
 
 
 #: Of two kinds of a name in one passage, the first stands.
@@ -149,6 +196,9 @@ class RuleReader:
     """The rules. `fields`: which parts of a passage are read."""
 
     fields: tuple[str, ...] = FIELDS
+    block: int = 1024  # passages at a time
+    parallel: bool = True
+    stopped: str | None = None
 
     @property
     def id(self) -> str:
@@ -157,62 +207,30 @@ class RuleReader:
 
     def read(self, passages: Sequence[Passage]) -> Reading:
         """Rows of these passages, in their order; names of a passage in order of appearance."""
-        mentions: dict[str, list[Any]] = {name: [] for name in MENTIONS.names}
-        claims: dict[str, list[Any]] = {name: [] for name in CLAIMS.names}
-        texts = [passage.text if "text" in self.fields else "" for passage in passages]
-        words = stems(texts, [passage.language for passage in passages])
-        for passage in passages:
-            found, stated = self._passage(passage)
-            _append_mentions(mentions, passage, found)
-            _append_claims(claims, passage, stated)
-        count = len(passages)
-        readings = pa.table(
-            {
-                "chunk_key": [passage.chunk_key for passage in passages],
-                "file_key": [passage.file_key for passage in passages],
-                "record_number": pa.array([passage.record_number for passage in passages], pa.int32()),
-                "reader": [self.id] * count,
-                "phrases": pa.array([phrase_keys(one) for one in words], pa.list_(pa.int64())),
-            },
-            schema=READINGS,
-        )
-        return Reading(
-            readings=readings,
-            mentions=pa.table(mentions, schema=MENTIONS),
-            claims=pa.table(claims, schema=CLAIMS),
-        )
+        found = [self._found(passage) for passage in passages]
+        return rows_of(passages, found, self.id, [self._text(passage) for passage in passages])
 
-    def _passage(self, passage: Passage) -> tuple[list[_Mention], list[tuple[Statement, str]]]:
-        """Mentions, and statements with their subject's name."""
-        found: dict[tuple[str, str], _Mention] = {}
-        text = passage.text if "text" in self.fields else ""
+    def context(self, passage: Passage) -> Found:
+        """What title, headings and links alone name."""
+        found = Found()
+        self._context(passage, self._text(passage), found)
+        return found
 
-        def note(name: str, kind: str, type_: str = "", start: int | None = None, end: int | None = None) -> _Mention:
-            mention = found.get((name, type_))
-            if mention is None:
-                mention = found[name, type_] = _Mention(name=name, type=type_, kind=kind, start=start, end=end)
-            elif mention.start is None and start is not None:
-                mention.start, mention.end = start, end
-            mention.count += start is not None
-            return mention
+    def _text(self, passage: Passage) -> str:
+        return passage.text if "text" in self.fields else ""
 
-        self._context(passage, text, note)
+    def _found(self, passage: Passage) -> Found:
+        text = self._text(passage)
+        found = self.context(passage)
         for name in names(text, passage.language):
-            if name.type != "date" and len(found) < MOST_NAMES and len(name.text) <= LONGEST_NAME:
-                note(tidy(name.text), name.kind, name.type if name.sure else "", name.start, name.end)
-        stated: list[tuple[Statement, str]] = []
+            if name.type != "date" and len(found.mentions) < MOST_NAMES and len(name.text) <= LONGEST_NAME:
+                found.note(tidy(name.text), name.kind, name.type if name.sure else "", name.start, name.end)
         for one in statements(text, passage.language):
-            if len(one.subject) > LONGEST_NAME or len(stated) >= MOST_CLAIMS:
-                continue
-            subject = tidy(one.subject)
-            stated.append((one, subject))
-            mention = next((m for (name, _), m in found.items() if name == subject), None)
-            if mention is None:
-                mention = note(subject, "subject", "", one.subject_start, one.subject_start + len(one.subject))
-            mention.define(one.start, one.end, one.definition_score)
-        return list(found.values()), stated
+            if len(one.subject) <= LONGEST_NAME and len(found.statements) < MOST_CLAIMS:
+                found.state(one, tidy(one.subject)).define(one.start, one.end, one.definition_score)
+        return found
 
-    def _context(self, passage: Passage, text: str, note: Any) -> None:
+    def _context(self, passage: Passage, text: str, found: Found) -> None:
         """Title, heading and anchor texts; the sentence that follows them is the answer where no better one is found."""
         lead: tuple[int, int] | None = None
 
@@ -227,7 +245,7 @@ class RuleReader:
             name = _subject_name(passage.title)
             if name is not None:
                 at = text.find(name)
-                mention = note(name, "title", "", *((at, at + len(name)) if at >= 0 else (None, None)))
+                mention = found.note(name, "title", "", *((at, at + len(name)) if at >= 0 else (None, None)))
                 lead = first_sentence(passage.title)
                 if lead is not None:
                     # It is the better for naming what it is about.
@@ -238,7 +256,7 @@ class RuleReader:
             name = _subject_name(heading)
             if name is not None and heading != passage.title:
                 at = text.find(name)
-                mention = note(name, "heading", "", *((at, at + len(name)) if at >= 0 else (None, None)))
+                mention = found.note(name, "heading", "", *((at, at + len(name)) if at >= 0 else (None, None)))
                 lead = lead if lead is not None and len(passage.headings) < 2 else first_sentence(heading)
                 if lead is not None and at >= 0 and at <= lead[0]:
                     named = name.lower() in text[lead[0] : lead[1]].lower()
@@ -251,7 +269,7 @@ class RuleReader:
                 ):
                     at = text.find(name)
                     if at >= 0:
-                        note(name, "anchor", "", at, at + len(name))
+                        found.note(name, "anchor", "", at, at + len(name))
 
 
 def _subject_name(text: str | None, longest: int = 6) -> str | None:
@@ -278,7 +296,30 @@ def _subject_name(text: str | None, longest: int = 6) -> str | None:
     return name
 
 
-def _append_mentions(columns: dict[str, list[Any]], passage: Passage, found: Sequence[_Mention]) -> None:
+def rows_of(passages: Sequence[Passage], found: Sequence[Found], reader: str, texts: Sequence[str]) -> Reading:
+    """Rows of what was found in each of these passages. `texts`: of which phrases are kept."""
+    mentions: dict[str, list[Any]] = {name: [] for name in MENTIONS.names}
+    claims: dict[str, list[Any]] = {name: [] for name in CLAIMS.names}
+    for passage, one in zip(passages, found, strict=True):
+        _append_mentions(mentions, passage, list(one.mentions.values()))
+        _append_claims(claims, passage, one.statements)
+    words = stems(texts, [passage.language for passage in passages])
+    readings = pa.table(
+        {
+            "chunk_key": [passage.chunk_key for passage in passages],
+            "file_key": [passage.file_key for passage in passages],
+            "record_number": pa.array([passage.record_number for passage in passages], pa.int32()),
+            "reader": [reader] * len(passages),
+            "phrases": pa.array([phrase_keys(one) for one in words], pa.list_(pa.int64())),
+        },
+        schema=READINGS,
+    )
+    return Reading(
+        readings=readings, mentions=pa.table(mentions, schema=MENTIONS), claims=pa.table(claims, schema=CLAIMS)
+    )
+
+
+def _append_mentions(columns: dict[str, list[Any]], passage: Passage, found: Sequence[FoundMention]) -> None:
     for mention in found:
         definition = mention.definition or (None, None, None)
         values = {
@@ -291,11 +332,14 @@ def _append_mentions(columns: dict[str, list[Any]], passage: Passage, found: Seq
             columns[name].append(value)
 
 
-def _append_claims(columns: dict[str, list[Any]], passage: Passage, stated: Sequence[tuple[Statement, str]]) -> None:
-    for one, subject in stated:
+def _append_claims(
+    columns: dict[str, list[Any]], passage: Passage, stated: Sequence[tuple[Statement, FoundMention]]
+) -> None:
+    for one, mention in stated:
+        subject = mention.name
         values = {
             "claim_key": key_of(str(passage.chunk_key), str(one.start), subject, one.predicate, one.object),
-            "subject_form": key_of(subject, ""), "subject": subject, "predicate": one.predicate, "object": one.object,
+            "subject_form": key_of(subject, mention.type), "subject": subject, "predicate": one.predicate, "object": one.object,
             "kind": one.kind, "status": one.status, "negated": one.negated, "statement": passage.text[one.start : one.end],
             "file_key": passage.file_key, "record_number": passage.record_number, "chunk_key": passage.chunk_key,
             "start": one.start, "end": one.end, "contradicts": [],

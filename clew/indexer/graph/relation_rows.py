@@ -1,4 +1,4 @@
-"""Rows of the table `relations`: what appears together, and what links to what."""
+"""Rows of the table `relations`: what appears together, what links to what, and what a model said ties two names."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from clew.indexer.graph.cooccurrence import Edges, cooccurrences, ranked
 from clew.indexer.graph.difference import bring_to
 from clew.indexer.graph.gathering import SMALL, Mentions
 from clew.indexer.graph.reading import KINDS
-from clew.indexer.graph.schemas import RELATIONS
+from clew.indexer.graph.schemas import RELATION, RELATIONS
 from clew.indexer.graph.work import Work
 
+ARRAYS = ("cooccurrence", "hyperlink")  # kinds that are counted, not stated
 DEGREE_CAP = 64  # relations of a kind that an entity keeps
 WEAK_IN_LARGE = 2  # documents of a relation, in a collection of SMALL documents and more
 
@@ -43,6 +44,7 @@ def write_relations(
         a, b, count, at = links
         rows, rank = ranked(a, b, count, keys, DEGREE_CAP)
         parts.append(_relation_rows(keys, a[rows], b[rows], "hyperlink", count[rows], rank, at[rows]))
+    parts += _stated(work, mentions, of_form, keys)
     work.note("relations", bring_to(work.table("relations"), pa.concat_tables(parts), RELATIONS.names))
     return Edges(
         source=edges.source[kept], target=edges.target[kept], weight=edges.weight[kept], passage=edges.passage[kept]
@@ -79,6 +81,42 @@ def hyperlinks(work: Work, mentions: Mentions, of_form: Ints) -> tuple[Ints, Int
     a, b, where = a[new], b[new], where[new]
     heads = np.flatnonzero(np.r_[True, (a[1:] != a[:-1]) | (b[1:] != b[:-1])])
     return a[heads], b[heads], np.diff(np.r_[heads, len(a)]).astype(np.int64), where[heads]
+
+
+def _stated(work: Work, mentions: Mentions, of_form: Ints, keys: Ints) -> list[pa.Table]:
+    """Relations that claims state, a table a predicate; weight: documents that say so."""
+    claims = work.table("claims").read(
+        ["subject_form", "predicate", "object", "file_key", "record_number", "chunk_key", "negated"],
+        f"kind = '{RELATION}'",
+    )
+    if not claims.num_rows:
+        return []
+    # Which form a name is in a passage, the passage's own mention tells: "Mercury" is one thing here and another there.
+    inside = np.flatnonzero(np.isin(mentions.passages, np.unique(claims["chunk_key"].to_numpy())))
+    form_of: dict[tuple[int, str], int] = {}
+    for row in inside.tolist():
+        form = int(mentions.form[row])
+        form_of.setdefault((int(mentions.passages[row]), mentions.forms[form].name), form)
+    by_key = {form.key: place for place, form in enumerate(mentions.forms)}
+    documents: dict[tuple[str, int, int], dict[tuple[int, int], int]] = {}
+    for row in claims.sort_by([("chunk_key", "ascending"), ("object", "ascending")]).to_pylist():
+        source = by_key.get(row["subject_form"], -1)
+        target = form_of.get((row["chunk_key"], row["object"]), -1)
+        if row["negated"] or source < 0 or target < 0 or row["predicate"] in ARRAYS:
+            continue
+        a, b = int(of_form[source]), int(of_form[target])
+        if a >= 0 and b >= 0 and a != b:
+            at = (row["file_key"], row["record_number"])
+            documents.setdefault((row["predicate"], a, b), {}).setdefault(at, row["chunk_key"])
+    by_predicate: dict[str, list[tuple[int, int, int, int]]] = {}
+    for (predicate, a, b), found in sorted(documents.items()):
+        by_predicate.setdefault(predicate, []).append((a, b, len(found), min(found.values())))
+    parts = []
+    for predicate, ties in by_predicate.items():
+        source_, target_, weight, passage = (np.array(column, dtype=np.int64) for column in zip(*ties, strict=True))
+        rows, rank = ranked(source_, target_, weight, keys, DEGREE_CAP)
+        parts.append(_relation_rows(keys, source_[rows], target_[rows], predicate, weight[rows], rank, passage[rows]))
+    return parts
 
 
 def _relation_rows(

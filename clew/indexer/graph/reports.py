@@ -41,24 +41,24 @@ class Source:
     documents: int
     evidence: Sequence[int]
 
-    @property
-    def input_hash(self) -> bytes:
-        """Of everything the report depends on."""
-        told = [
-            [member.entity_key, member.name, member.answer, member.chunk_key, member.start]
-            for member in self.members[: 4 * MOST_STATEMENTS]
-        ]
-        content = orjson.dumps([AUTHOR, self.level, told, len(self.members), self.documents, list(self.evidence)])
-        return xxhash.xxh3_128_digest(content)
+
+def input_hash(source: Source, author: str = AUTHOR) -> bytes:
+    """Of everything a report by this author depends on."""
+    told = [
+        [member.entity_key, member.name, member.answer, member.chunk_key, member.start]
+        for member in source.members[: 4 * MOST_STATEMENTS]
+    ]
+    content = orjson.dumps([author, source.level, told, len(source.members), source.documents, list(source.evidence)])
+    return xxhash.xxh3_128_digest(content)
 
 
-def report(source: Source, built_ns: int) -> dict[str, Any]:
-    """A row of the table of reports, without its vector."""
+def report(source: Source, built_ns: int, most: int = MOST_STATEMENTS) -> dict[str, Any]:
+    """A row of the table of reports with `most` statements at most, without its vector."""
     summary: list[dict[str, Any]] = []
     said: set[tuple[int | None, int | None]] = set()
     for member in source.members:
         place = (member.chunk_key, member.start)
-        if member.answer is None or place in said or len(summary) >= MOST_STATEMENTS:
+        if member.answer is None or place in said or len(summary) >= most:
             continue
         said.add(place)
         summary.append(
@@ -70,7 +70,7 @@ def report(source: Source, built_ns: int) -> dict[str, Any]:
     return {
         "community_key": source.community_key, "level": source.level, "title": title(source.members), "summary": summary,
         "documents": source.documents, "evidence": list(source.evidence)[:MOST_EVIDENCE], "author": AUTHOR, "built_ns": built_ns,
-        "input_hash": source.input_hash,
+        "input_hash": input_hash(source),
     }  # fmt: skip
 
 

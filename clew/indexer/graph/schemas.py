@@ -106,7 +106,7 @@ CLAIMS = pa.schema(
         pa.field("subject", pa.string(), nullable=False),
         pa.field("predicate", pa.string(), nullable=False),
         pa.field("object", pa.string(), nullable=False),
-        # definition | capability | requirement | compatibility | certification | price | date | quantity | state
+        # one of CLAIM_KINDS; `relation`: subject and object are names, and the predicate ties them (a model's alone)
         pa.field("kind", pa.string(), nullable=False),
         pa.field(
             "status", pa.string(), nullable=False
@@ -165,7 +165,14 @@ def _with_vector(fields: list[pa.Field], dimension: int | None) -> pa.Schema:
     return pa.schema(fields)
 
 
-#: Types that the rules tell apart; a model may bring others.
+#: What a claim may state, and how sure its text is.
+RELATION = "relation"
+CLAIM_KINDS = (
+    "definition", "capability", "requirement", "compatibility", "certification", "price", "date", "quantity", "state", "other", RELATION,
+)  # fmt: skip
+STATUSES = ("confirmed", "suspected", "disputed", "unverified")
+
+#: Types of entities.
 TYPES = ("person", "organisation", "place", "product", "work", "law", "date", "identifier", "term")
 
 

@@ -20,6 +20,8 @@ class Built:
     passages_read: int = 0
     passages_forgotten: int = 0
     passages_unread: int = 0
+    passages_left: int = 0  # that the model did not get to, or gave no answer to
+    stopped: str | None = None  # why it did not
     reports_made: int = 0
     rows: dict[str, int] = field(default_factory=dict)  # by table
     written: dict[str, int] = field(default_factory=dict)  # rows that differed, by table

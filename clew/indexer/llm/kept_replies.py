@@ -80,6 +80,12 @@ class KeptReplies:
         return base
 
 
+def forget_replies(path: Path) -> None:
+    """Remove the file: replies quote texts, and which text a reply quotes is not known to it."""
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
 def _key(model: str, version: str, request: Request) -> bytes:
     content = orjson.dumps(
         [
