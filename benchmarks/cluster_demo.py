@@ -38,6 +38,17 @@ def until(what: str, holds: Callable[[], Any]) -> Any:
     raise SystemExit(f"demo-cluster: {what} did not come within {PATIENCE:.0f} s")
 
 
+def patiently(start: Callable[[], Any]) -> Any:
+    """Ray gives a node thirty seconds to start, whatever the machine is busy with."""
+    for _ in range(3):
+        try:
+            return start()
+        except Exception as error:
+            if "timed out during startup" not in str(error):
+                raise
+    return start()
+
+
 def say(text: str) -> None:
     """One line."""
     print(text, flush=True)
@@ -83,14 +94,15 @@ def main() -> None:
     cluster: Any = None
     process = None
     try:
-        cluster = Cluster(initialize_head=True, head_node_args=head)
+        cluster = patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
         for _ in range(2):
-            cluster.add_node(num_cpus=1, object_store_memory=150 << 20)
-        say(f"a Ray cluster at {cluster.address}: a head and two nodes of one core")
+            patiently(lambda: cluster.add_node(num_cpus=2, object_store_memory=150 << 20))
+        say(f"a Ray cluster at {cluster.address}: a head and two nodes")
         with tempfile.TemporaryDirectory(prefix="clew-demo-") as work:
             config, log = Path(work) / "clew.yaml", Path(work) / "log"
             config.write_text(
                 f"server: {{port: 0}}\nengine: ray\ncluster: {{address: '{cluster.address}', extraction: {{maximum: 2}}}}\n"
+                "query: {engine: ray, minimum: 2, maximum: 2, cpus: 0.5}\n"
                 "collections:\n  handbook:\n    root: s3://documents/handbook\n    index: s3://index/handbook\n"
                 "    events: sqs://handbook\n"
             )
@@ -98,7 +110,13 @@ def main() -> None:
                 process = subprocess.Popen(
                     [sys.executable, "-m", "clew", "serve", str(config)], stderr=output, stdout=subprocess.DEVNULL
                 )
-            address = until("the service", lambda: re.search(r"http://127\.0\.0\.1:\d+", log.read_text()))[0]
+
+            def listening() -> Any:
+                if process.poll() is not None:
+                    raise SystemExit(f"demo-cluster: the service ended at once\n{log.read_text()}")
+                return re.search(r"http://127\.0\.0\.1:\d+", log.read_text())
+
+            address = until("the service", listening)[0]
 
             def ready() -> bool:
                 try:
@@ -107,7 +125,7 @@ def main() -> None:
                     return False
 
             until("the first snapshot", ready)
-            say(f"clew serve at {address}: indexed on the cluster, and ready")
+            say(f"clew serve at {address}: indexed on the cluster, and answered by two replicas on it")
             question = {"text": "where is the spare lantern kept", "k": 1}
 
             def best() -> str:

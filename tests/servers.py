@@ -240,9 +240,13 @@ class Seaweed:
             raise
 
     def stop(self) -> None:
-        """End it in good order, so that what it acknowledged is kept."""
+        """End it: in good order, or after a while (it waits for connections that are kept open) without."""
         self._process.terminate()
-        self._process.wait(60)
+        try:
+            self._process.wait(15)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
     def close(self) -> None:
         """End it."""

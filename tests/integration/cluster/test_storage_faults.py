@@ -18,7 +18,7 @@ from clew.indexer.progress import Silence
 from clew.indexer.run import RunOptions, run_index
 from clew.query.pinned import PinnedIndex
 from tests.property.index_content import assert_clean, content
-from tests.servers import FaultProxy, S3Server, Seaweed, fault_proxy, restartable_seaweed, wait_until, weed_binary
+from tests.servers import FaultProxy, S3Server, Seaweed, fault_proxy, restartable_seaweed, weed_binary
 
 PAGE = "# Page {n}\n\n" + "The harbour master keeps the key of lamp {n} beside the tide table. " * 20
 EMBEDDER = "hashing:16"
@@ -81,25 +81,33 @@ def bad_weather(proxy: FaultProxy) -> tuple[Any, Any]:
     return proxy.fail("reset", every=100, times=forever), proxy.fail("slow-down", every=20, times=forever)
 
 
-class Once(Silence):
-    """Does something in a thread of its own as soon as files are being read."""
+class Restart(Silence):
+    """Restarts the server as soon as files are being read: it is away for some seconds, as a machine that starts again."""
 
-    def __init__(self, deed: Callable[[], None]) -> None:
+    def __init__(self, running: Seaweed) -> None:
+        self._running = running
         self._stage = ""
-        self._deed = threading.Thread(target=deed)
-        self.began = False
+        self.began, self.done = threading.Event(), threading.Event()
 
     def begin(self, stage: str, total: int | None, unit: str) -> None:
         self._stage = stage
 
     def advance(self, amount: int) -> None:
-        if self._stage == "Reading" and amount and not self.began:
-            self.began = True
-            self._deed.start()
+        if self._stage == "Reading" and amount:
+            self.now()
 
-    def join(self) -> None:
-        if self.began:
-            self._deed.join()
+    def now(self) -> None:
+        """Once."""
+        if not self.began.is_set():
+            self.began.set()
+            threading.Thread(target=self._restart, daemon=True).start()
+
+    def _restart(self) -> None:
+        self._running.stop()
+        threading.Event().wait(3.0)
+        self._running.start()
+        self.done.set()
+        threading.Event().wait()  # what a thread starts ends with it
 
 
 @pytest.mark.slow
@@ -150,22 +158,16 @@ def seaweed() -> Iterator[Seaweed]:
         yield running
 
 
-def restart(running: Seaweed) -> None:
-    running.stop()
-    threading.Event().wait(3.0)  # it is away for a while, as a machine that is started again
-    running.start()
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_server_that_is_restarted_in_mid_run(seaweed: Seaweed, tmp_path: Path) -> None:
     files = pages(400)
     root, options = upload(seaweed.server, files), seaweed.server.storage_options
-    once = Once(lambda: restart(seaweed))
+    restart = Restart(seaweed)
     wished = RunOptions(storage_options=options, embedder=EMBEDDER, workers=1)
-    until_done(lambda: run_index(root, wished, once))
-    once.join()
-    assert once.began
+    until_done(lambda: run_index(root, wished, restart))
+    assert restart.began.is_set()
+    assert restart.done.wait(60)
     assert held(root, options) == undisturbed(tmp_path / "docs", files)
 
 
@@ -220,14 +222,13 @@ def test_on_a_cluster_bad_weather_changes_nothing(cluster: Any, seaweed_s3: S3Se
 def test_on_a_cluster_a_restarted_server_changes_nothing(cluster: Any, seaweed: Seaweed, tmp_path: Path) -> None:
     files = pages(400)
     root, options = upload(seaweed.server, files), seaweed.server.storage_options
-    restarting = threading.Thread(target=lambda: restart(seaweed))
+    restart = Restart(seaweed)
 
     def watched(standing: Any) -> None:
-        if standing.stage == "Reading" and standing.done and not restarting.is_alive() and restarting.ident is None:
-            restarting.start()
+        if standing.stage == "Reading" and standing.done:
+            restart.now()
 
     on_cluster(cluster, root, options, watched)
-    assert restarting.ident is not None
-    restarting.join()
-    wait_until(lambda: bool(seaweed.server.client().list_buckets()), what="the server")
+    assert restart.began.is_set()
+    assert restart.done.wait(60)
     assert held(root, options) == undisturbed(tmp_path / "docs", files)
