@@ -46,7 +46,7 @@ def evidence_row(found: Evidence | None) -> EvidenceRow | None:
     if found is None:
         return None
     return EvidenceRow(
-        path=found.path, record=found.record, chunk_key=found.chunk_key, char_start=found.char_start,
+        path=found.path, record=found.record, chunk_key=found.public_key, char_start=found.char_start,
         char_end=found.char_end, text=found.text,
     )  # fmt: skip
 
@@ -93,6 +93,7 @@ def claim_rows(
     table = graph.claims.sort_by([("chunk_key", "ascending"), ("start", "ascending"), ("claim_key", "ascending")])
     rows = table.to_pylist()
     known = set(table["claim_key"].to_pylist())
+    told = graph.pinned.public_id
     if status is not None:
         rows = [row for row in rows if row["status"] == status]
     if contradicted:
@@ -104,10 +105,10 @@ def claim_rows(
             if evidence is None:
                 continue
             yield ClaimRow(
-                id=id_text(row["claim_key"]), entity=id_text(int(graph.keys[row["entity"]])) if row["entity"] >= 0 else None,
+                id=id_text(told(row["claim_key"])), entity=id_text(int(graph.keys[row["entity"]])) if row["entity"] >= 0 else None,
                 subject=row["subject"], predicate=row["predicate"], object=row["object"], kind=row["kind"], status=row["status"],
                 negated=row["negated"], evidence=evidence,
-                contradicts=tuple(id_text(key) for key in row["contradicts"] if key in known),
+                contradicts=tuple(id_text(told(key)) for key in row["contradicts"] if key in known),
             )  # fmt: skip
 
 

@@ -189,7 +189,7 @@ class Index:
         with self._lock:
             part = self._parts.get(restriction)
             if part is None:
-                pinned = RestrictedIndex(self._pinned, restriction)
+                pinned = RestrictedIndex(self._pinned, restriction, self._open_embedder)
                 part = self._parts[restriction] = Index(self._root, self._place, pinned, self._given)
                 part._whole = self
             self._parts.move_to_end(restriction)

@@ -2,6 +2,9 @@
 
 The graph may be older than the passages beside it. So nothing here is handed out whose passage the snapshot does not hold: a
 deleted file takes its mentions, claims, answers and statements with it at once, though their rows go with the next build.
+
+Where only some of the files are to be known of, the tables are those that a build of these files alone would make (see
+`clew.query.restricted`), and nothing here need know of it.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ class Evidence:
     """A span of a document that supports something; `text` is what stands there."""
 
     chunk_key: int
+    public_key: int  # the chunk's key as it is told
     path: str
     record: str | None
     char_start: int  # code points into the document's normalised text
@@ -63,44 +67,12 @@ class Knowledge:
 
     @property
     def entities(self) -> pa.Table:
-        """All columns but `vector`, by entity_key.
-
-        Where only some of the files are to be known of, entities, aliases and counts are those of these files.
-        """
+        """All columns but `vector`, by entity_key."""
         return self.pinned.once("_entities", self._load_entities)
 
     def _load_entities(self) -> pa.Table:
         names = [name for name in self.pinned.tables["entities"].schema.names if name != "vector"]
-        table = self.pinned.tables["entities"].read(names).sort_by("entity_key")
-        return self._as_known_from(table) if self.pinned.is_restricted else table
-
-    def _as_known_from(self, table: pa.Table) -> pa.Table:
-        """Entities as the files that may be known of tell them: hidden names, answers and counts are left out."""
-        columns = ["form_key", "chunk_key", "file_key", "record_number", "count", "kind"]
-        rows = self.pinned.tables["mentions"].read(columns)
-        rows = rows.filter(pa.array(self.live(rows["chunk_key"].to_numpy())))
-        forms = {row["form_key"]: row for row in self.pinned.tables["aliases"].read().to_pylist()}
-        documents: dict[int, set[tuple[int, int]]] = {}
-        seen: dict[int, dict[str, int]] = {}
-        for row in rows.to_pylist():
-            form = forms.get(row["form_key"])
-            if form is not None:
-                documents.setdefault(form["entity_key"], set()).add((row["file_key"], row["record_number"]))
-                names = seen.setdefault(form["entity_key"], {})
-                names[form["name"]] = names.get(form["name"], 0) + (0 if row["kind"] == "phrase" else row["count"])
-        known: list[dict[str, Any]] = []
-        for row in table.to_pylist():
-            counts = seen.get(row["entity_key"])
-            if counts is None:
-                continue
-            ordered = [name for name, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
-            name = row["name"] if row["name"] in counts else ordered[0]
-            row |= {"name": name, "aliases": [one for one in ordered if one != name]}
-            row |= {"documents": len(documents[row["entity_key"]]), "mentions": sum(counts.values())}
-            if row["answer_chunk"] is not None and not self.live(np.array([row["answer_chunk"]], dtype=np.int64))[0]:
-                row |= dict.fromkeys(("answer", "answer_chunk", "answer_start", "answer_end", "answer_hash"))
-            known.append(row)
-        return pa.Table.from_pylist(known, schema=table.schema)
+        return self.pinned.tables["entities"].read(names).sort_by("entity_key")
 
     @property
     def keys(self) -> Keys:
@@ -197,6 +169,7 @@ class Knowledge:
                 row
                 and Evidence(
                     chunk_key=key,
+                    public_key=self.pinned.public_key(key),
                     path=self.pinned.path_of(row["file_key"]),
                     record=row["record"],
                     char_start=row["char_start"] + start,
@@ -219,44 +192,28 @@ class Knowledge:
 
     @property
     def relations(self) -> pa.Table:
-        """Rows of the relations, by source, kind and rank; without those that other files tell of."""
+        """Rows of the relations, by source, kind and rank."""
 
         def load() -> pa.Table:
             order = [("source", "ascending"), ("kind", "ascending"), ("rank", "ascending")]
             table = self.pinned.tables["relations"].read().sort_by(order)
             known = (self.ordinals(table["source"].to_numpy()) >= 0) & (self.ordinals(table["target"].to_numpy()) >= 0)
-            if self.pinned.is_restricted:
-                # Their weights count documents, of which some are not to be known of.
-                known &= np.zeros(len(known), dtype=bool)
             return table.filter(pa.array(known))
 
         return self.pinned.once("_relations", load)
 
     @property
     def aliases(self) -> pa.Table:
-        """Rows of the aliases, by form; of those forms alone that live passages hold."""
-
-        def load() -> pa.Table:
-            table = self.pinned.tables["aliases"].read().sort_by("form_key")
-            if not self.pinned.is_restricted:
-                return table
-            rows = self.pinned.tables["mentions"].read(["form_key", "chunk_key"])
-            forms = rows["form_key"].to_numpy()[self.live(rows["chunk_key"].to_numpy())]
-            return table.filter(pa.array(np.isin(table["form_key"].to_numpy(), forms)))
-
-        return self.pinned.once("_aliases", load)
+        """Rows of the aliases, by form."""
+        return self.pinned.once("_aliases", lambda: self.pinned.tables["aliases"].read().sort_by("form_key"))
 
     def adjacency(self, kind: str = "cooccurrence") -> Adjacency:
         """The edges of one kind, by rank."""
         return self.pinned.once(f"_adjacency_{kind}", lambda: self._load_adjacency(kind))
 
     def _load_adjacency(self, kind: str) -> Adjacency:
-        if self.pinned.is_restricted and kind == "cooccurrence":
-            return self._own_adjacency()
-        columns = ["source", "target", "weight", "rank", "chunk_key"]
+        columns = ["source", "target", "weight", "rank"]
         rows = self.pinned.tables["relations"].read(columns, f"kind = '{kind}'")
-        if self.pinned.is_restricted:
-            rows = rows.filter(pa.array(self.live(rows["chunk_key"].fill_null(-1).to_numpy())))
         source, target = self.ordinals(rows["source"].to_numpy()), self.ordinals(rows["target"].to_numpy())
         rank, weight = rows["rank"].to_numpy(), rows["weight"].to_numpy()
         known = (source >= 0) & (target >= 0)
@@ -264,24 +221,6 @@ class Knowledge:
         order = np.lexsort((rank, source))
         starts = np.searchsorted(source[order], np.arange(len(self.keys) + 1))
         return Adjacency(starts=starts, targets=target[order].astype(np.int32), weights=weight[order])
-
-    def _own_adjacency(self) -> Adjacency:
-        """Co-occurrences in the files that may be known of alone."""
-        from clew.indexer.graph.relation_rows import DEGREE_CAP
-        from clew.indexer.graph.cooccurrence import cooccurrences, ranked
-
-        rows = self.mentions
-        document = (rows["file_key"].to_numpy() << 32) | rows["record_number"].to_numpy().astype(np.int64)
-        entity = rows["entity"].to_numpy()
-        edges = cooccurrences(entity, rows["chunk_key"].to_numpy(), document, np.zeros(len(entity), dtype=np.int64))
-        source = np.concatenate([edges.source, edges.target]).astype(np.int64)
-        target = np.concatenate([edges.target, edges.source]).astype(np.int64)
-        weight = np.tile(edges.weight, 2)
-        order, _ = ranked(source, target, weight, self.keys, DEGREE_CAP)
-        starts = np.searchsorted(source[order], np.arange(len(self.keys) + 1))
-        return Adjacency(
-            starts=starts, targets=target[order].astype(np.int32), weights=weight[order].astype(np.float32)
-        )
 
     # --- claims, communities, reports ----------------------------------------------------------
 
@@ -302,17 +241,9 @@ class Knowledge:
 
     @property
     def communities(self) -> pa.Table:
-        """Communities, by level and key; only those all of whose members may be known of."""
-
-        def load() -> pa.Table:
-            order = [("level", "ascending"), ("community_key", "ascending")]
-            table = self.pinned.tables["communities"].read().sort_by(order)
-            if not self.pinned.is_restricted:
-                return table
-            known = set(self.keys.tolist())
-            return table.filter(pa.array([known.issuperset(one) for one in table["members"].to_pylist()], pa.bool_()))
-
-        return self.pinned.once("_communities", load)
+        """Communities, by level and key."""
+        order = [("level", "ascending"), ("community_key", "ascending")]
+        return self.pinned.once("_communities", lambda: self.pinned.tables["communities"].read().sort_by(order))
 
     @property
     def levels(self) -> list[int]:
@@ -328,12 +259,6 @@ class Knowledge:
         names = [name for name in self.pinned.tables["reports"].schema.names if name != "vector"]
         table = self.pinned.tables["reports"].read(names)
         rows: list[dict[str, Any]] = table.to_pylist()
-        if self.pinned.is_restricted:
-            # A title names members, and the weight counts documents: of all that the community knows of.
-            known = set(self.communities["community_key"].to_pylist())
-            whole = [self.live(np.array(row["evidence"], dtype=np.int64)).all() for row in rows]
-            rows = [row for row, all_ in zip(rows, whole, strict=True) if all_ and row["community_key"] in known]
-            self._as_if_alone(rows)
         for row in rows:
             keys = np.array([one["chunk_key"] for one in row["summary"]], dtype=np.int64)
             row["summary"] = [one for one, live in zip(row["summary"], self.live(keys), strict=True) if live]
@@ -342,18 +267,6 @@ class Knowledge:
         rows = [row for row in rows if row["summary"] or row["evidence"]]
         rows.sort(key=lambda row: (-row["documents"], row["level"], row["community_key"]))
         return pa.Table.from_pylist(rows, schema=table.schema)
-
-    def _as_if_alone(self, rows: list[dict[str, Any]]) -> None:
-        """Titles and weights of reports from what may be known of."""
-        of_community = {row["community_key"]: row["members"] for row in self.communities.to_pylist()}
-        names = dict(zip(self.keys.tolist(), self.entities["name"].to_pylist(), strict=True))
-        entity, files = self.mentions["entity"].to_numpy(), self.mentions["file_key"].to_numpy()
-        records = self.mentions["record_number"].to_numpy().astype(np.int64)
-        for row in rows:
-            members = of_community[row["community_key"]]
-            inside = np.isin(entity, self.ordinals(members))
-            row["documents"] = len(np.unique((files[inside] << 32) | records[inside]))
-            row["title"] = ", ".join(names[key] for key in members[:3])
 
     @property
     def report_vectors(self) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:

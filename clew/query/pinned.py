@@ -357,6 +357,10 @@ class PinnedIndex:
         """A chunk's key as it is told."""
         return chunk_key
 
+    def public_id(self, key: int) -> int:
+        """A key that was made with a chunk's (a claim's), as it is told."""
+        return key
+
     def own_key(self, public: int) -> int:
         """The key of the chunk that was told as this."""
         return public

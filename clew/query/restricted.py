@@ -4,7 +4,8 @@ Not a filter over answers, but a snapshot of its own made from parts of the whol
 the allowed files, so whatever is computed from them (candidates, degrees of links, words of names, counts, the
 state of a link whose target is not there) is what an index of these files alone would give. What is not rebuilt are the
 lexical statistics: document counts, document frequencies and lengths are those of the whole collection, and move scores of the
-BM25 and TF-IDF paths (never which passages match). A *strict* view has lexical segments of its own as well.
+BM25 and TF-IDF paths (never which passages match). A *strict* view has lexical segments of its own as well. The graph (entities,
+relations, claims, communities, reports) is put together from the allowed passages alone, when it is first asked for.
 
 Chunk keys are handed out permuted: the gaps between real ones would tell how much else there is.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +23,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from clew.indexer.graph.schemas import graph_schemas
 from clew.indexer.schemas import KEY_BITS, MAX_FILE_KEY
 from clew.indexer.snapshots import Statistics
+from clew.indexer.tables import Table
 from clew.query.cache import cache_directory
 from clew.query.candidates import Mask, Ordinals, Universe
 from clew.query.catalog import Catalog
@@ -30,9 +34,13 @@ from clew.query.pinned import ChunkArrays, PinnedIndex
 from clew.query.restriction import Restriction
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from clew.indexer.embedders.protocol import Embedder
     from clew.indexer.lexical.assembly import LexicalIndex
     from clew.query.graph import LinkGraph
 
+_GRAPH_TABLES = frozenset(graph_schemas(None))
 _HALF_BITS = 15  # file keys have 29 bits; the permutation walks within 30 until it is back among them
 _HALF = (1 << _HALF_BITS) - 1
 _ROUNDS = 4  # Luby and Rackoff: from four rounds on a strong pseudo-random permutation
@@ -44,8 +52,17 @@ class RestrictedIndex(PinnedIndex):
 
     is_restricted = True
 
-    def __init__(self, whole: PinnedIndex, restriction: Restriction) -> None:
-        super().__init__(whole.place, whole.snapshot, whole.generation, tables=whole.tables)
+    def __init__(
+        self,
+        whole: PinnedIndex,
+        restriction: Restriction,
+        embedder: Callable[[], Embedder | None] = lambda: None,
+    ) -> None:
+        """`embedder`: what embeds names and reports that the whole graph does not hold."""
+        super().__init__(
+            whole.place, whole.snapshot, whole.generation, tables=_OwnTables(whole.tables, self._own_graph)
+        )
+        self._embedder = embedder
         self._whole = whole
         self.restriction = restriction
 
@@ -95,6 +112,42 @@ class RestrictedIndex(PinnedIndex):
     def path_ranks(self, files: NDArray[np.int64]) -> NDArray[np.int64]:
         """Rank of each file's path among all paths, of which only the order matters."""
         return self._whole.path_ranks(files)
+
+    # --- the graph -----------------------------------------------------------------------------
+
+    def _own_graph(self) -> Mapping[str, Table]:
+        """The graph's tables as a build of the allowed passages alone would make them."""
+        return self.once("_own_graph_tables", self._assemble_graph)
+
+    def _assemble_graph(self) -> Mapping[str, Table]:
+        from clew.indexer.graph.in_memory import assemble
+
+        settings = self.snapshot.graph
+        assert settings is not None  # who asks for a table has looked whether it is there
+        takes_texts = self.generation.dimension is not None and not self.generation.settings.embedder.startswith(
+            "given"
+        )
+        order = np.argsort(self.universe.keys, kind="stable")
+        chunks = pa.table(
+            {
+                "chunk_key": self.universe.keys[order],
+                "file_key": self.chunks.file_keys[order],
+                "record_number": self.chunks.record_numbers[order],
+                "language": self.read_chunks(order, ["language"])["language"],
+            }
+        )
+        return assemble(
+            self._whole.tables,
+            chunks,
+            settings=settings,
+            dimension=self.generation.dimension,
+            embedder=self._embedder() if takes_texts else None,
+        )
+
+    def public_id(self, key: int) -> int:
+        """A key that was made with a chunk's, as it is told: nothing of the other can be tried out on it."""
+        digest = hashlib.blake2b(key.to_bytes(8, "big"), key=self._secret, digest_size=8).digest()
+        return int.from_bytes(digest, "big") >> 1
 
     # --- paths ---------------------------------------------------------------------------------
 
@@ -217,12 +270,39 @@ class RestrictedIndex(PinnedIndex):
             if value <= MAX_FILE_KEY:
                 return value
 
-    def _round(self, step: int, half: int) -> int:
+    @property
+    def _secret(self) -> bytes:
         # The generation's id is random, and neither it nor its time is told to whoever may not see everything.
-        secret = f"{self.generation.id}:{self.generation.created_ns}".encode()[:64]
+        return f"{self.generation.id}:{self.generation.created_ns}".encode()[:64]
+
+    def _round(self, step: int, half: int) -> int:
         data = step.to_bytes(1, "big") + half.to_bytes(2, "big")
-        digest = hashlib.blake2b(data, key=secret, digest_size=2).digest()
+        digest = hashlib.blake2b(data, key=self._secret, digest_size=2).digest()
         return int.from_bytes(digest, "big") & _HALF
+
+
+class _OwnTables(dict[str, Table]):
+    """The tables of the whole snapshot, those of the graph aside: they are made when they are first asked for."""
+
+    def __init__(self, whole: Mapping[str, Table], graph: Callable[[], Mapping[str, Table]]) -> None:
+        super().__init__(whole)
+        self._graph = graph
+
+    def __getitem__(self, name: str) -> Table:
+        table = super().__getitem__(name)  # KeyError where there is no graph
+        return self._graph()[name] if name in _GRAPH_TABLES else table
+
+    def get(self, name: str, default: Any = None) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def values(self) -> Any:
+        return [self[name] for name in self]
+
+    def items(self) -> Any:
+        return [(name, self[name]) for name in self]
 
 
 class _Rows:

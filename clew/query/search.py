@@ -676,7 +676,7 @@ class Searcher:
             bonuses=bonuses,
             weights={"title_phrase": TITLE_PHRASE_BONUS, "coverage": COVERAGE_BONUS},
             expansion=expansion,
-            chunk_key=lambda ordinal: int(keys[ordinal]),
+            chunk_key=lambda ordinal: self._pinned.public_key(int(keys[ordinal])),
         )
 
     def _relevance(self, asked: _Asked, answered: _Answered, ordinals: Ordinals) -> Scores:

@@ -37,6 +37,21 @@ NAMES = [
     "ops/check",
     "ops/stock",
 ]
+#: What each says of subjects that both name, and of its own: a page a subject.
+FACTS = {
+    "alder": {
+        "Harbour Authority": "The Harbour Authority (HA) is an office that inspects every keel. HA answers to the Keel Register.",
+        "Northgate Terminal": "Northgate Terminal is a pier of the Harbour Authority. The Northgate Terminal costs 400 euros a day.",
+        "Keel Register": "The Keel Register is a list of ships kept by the Harbour Authority and the Mast Office.",
+        "Mast Office": "The Mast Office is a bureau at Northgate Terminal. It is confirmed that the Mast Office requires Form 12.",
+    },
+    "birch": {
+        "Harbour Authority": "The Harbour Authority is a guild that taxes every furnace. The Harbor Authority answers to the Slag Council.",
+        "Northgate Terminal": "Northgate Terminal is a forge of the Slag Council. The Northgate Terminal costs 900 euros a day.",
+        "Slag Council": "The Slag Council is a board of the Anvil Guild and the Harbour Authority.",
+        "Anvil Guild": "The Anvil Guild is a union at Northgate Terminal. It is disputed that the Mast Office requires Form 12.",
+    },
+}
 SETTINGS = "site:\n  url_template: https://intranet.example/{path}\n  base_urls: [https://intranet.example]\nexclude: [clew.yaml]\n"
 
 
@@ -69,6 +84,9 @@ def _write_tenant(folder: Path, tenant: str, chance: random.Random) -> None:
     ]
     rows += [{**row, "id": f"both-{number}", "title": "a part of both"} for number, row in enumerate(rows)]
     (home / "parts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    for number, (title, text) in enumerate(FACTS[tenant].items()):
+        (home / f"facts/{number}.md").parent.mkdir(exist_ok=True)
+        (home / f"facts/{number}.md").write_text(f"# {title}\n\n{text}\n", "utf-8")
     (home / "broken.pdf").write_bytes(b"%PDF-1.4 of " + tenant.encode())
     (home / "empty.md").write_bytes(b"")
 
