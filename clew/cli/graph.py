@@ -20,10 +20,14 @@ if TYPE_CHECKING:
     from clew.indexer.writer import Writer
     from clew.query.knowledge import Knowledge
     from clew_client.graph import EvidenceRow, GraphReport, ModelCost
+    from clew_client.routing import RouteReport
 
 T = TypeVar("T")
 Wait = Annotated[str, typer.Option("--wait", metavar="TIME", help="How long to wait for another writer: 60s, 5m.")]
 Delete = Annotated[str | None, typer.Option("--delete", metavar="ID", help="Remove this one; a build makes it again.")]
+Cases = Annotated[
+    str, typer.Argument(metavar="CASES.yaml", help="Questions with their routes; or a folder of such files.")
+]
 Level = Annotated[int | None, typer.Option("--level", min=0, help="Only this level; 0 is the finest.")]
 Limit = Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="Show at most so many.")]
 
@@ -41,6 +45,8 @@ def register(parent: typer.Typer) -> None:
     app.command("communities", epilog="Example: clew graph communities ./handbook --level 0")(communities)
     app.command("reports", epilog="Example: clew graph reports ./handbook")(reports)
     app.command("fanout", epilog="Example: clew graph fanout ./handbook Backup --hops 2 --cap 4")(fanout)
+    app.command("eval", epilog="Example: clew graph eval ./handbook cases.yaml")(evaluate)
+    app.command("calibrate", epilog="Example: clew graph calibrate ./handbook cases.yaml")(calibrate)
     app.command("merges", epilog="Example: clew graph merges ./handbook --undo 00f3a1b2c3d4e5f6")(merges)
     parent.add_typer(app, name="graph")
 
@@ -327,6 +333,61 @@ def merges(
         print_text(f"{row.id}  {row.form} -> {row.name}  {'undone' if row.undone else row.how}: {row.reason}")
 
 
+def evaluate(
+    root: Root,
+    cases: Cases,
+    k: Annotated[int, typer.Option("-k", "--k", min=1, max=100, help="Citations that are looked at.")] = 5,
+    collection: Annotated[
+        str | None, typer.Option("--collection", metavar="NAME", help="Only the cases for this one.")
+    ] = None,
+    budget: Annotated[
+        int, typer.Option("--budget", metavar="N", min=1, help="Tokens that a model is given at once.")
+    ] = 32_000,
+    minimum: Annotated[
+        float | None, typer.Option("--min", metavar="X", help="Exit status 1 below this macro accuracy.")
+    ] = None,
+    place: IndexPlace = None,
+    storage_option: StorageOptions = None,
+    snapshot: SnapshotNumber = None,
+    as_of: AsOf = None,
+    as_json: AsJson = False,
+) -> None:
+    """How the router and its routes do on cases, and where the graph is not worth its price."""
+    from clew.cli.inspecting import opened
+
+    index = opened(root, place, storage_option, snapshot, as_of)
+    report = index.evaluate_routes(cases, k=k, collection=collection, budget_tokens=budget, progress=progress())
+    print_json(report) if as_json else _print_routes(report)
+    if minimum is not None and report.macro_accuracy < minimum:
+        say(f"macro accuracy {report.macro_accuracy:.3f} is below {minimum:g}")
+        raise typer.Exit(1)
+
+
+def calibrate(
+    root: Root,
+    cases: Cases,
+    collection: Annotated[
+        str | None, typer.Option("--collection", metavar="NAME", help="Only the cases for this one.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Fit, and keep nothing.")] = False,
+    place: IndexPlace = None,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fit the router's thresholds to cases, and keep them beside the index."""
+    from clew.cli.inspecting import opened
+
+    index = opened(root, place, storage_option, None, None)
+    fitted = index.calibrate_routes(cases, collection=collection, store=not dry_run, progress=progress())
+    if as_json:
+        print_json(fitted)
+        return
+    held = "" if fitted.held_out is None else f", {fitted.held_out:.3f} on halves that it was not fitted to"
+    print_text(f"{fitted.cases:,} cases: macro accuracy {fitted.before:.3f} before, {fitted.after:.3f} after{held}")
+    for name, value in fitted.thresholds.items():
+        print_text(f"    {name}: {value}")
+
+
 # --- parts ------------------------------------------------------------------------------------
 
 
@@ -408,6 +469,34 @@ def _cost(reader: ModelReader) -> ModelCost:
         model=reader.session.model.id, calls=spent.calls, cached=spent.cached, mended=spent.mended, malformed=spent.malformed,
         tokens_in=spent.tokens_in, tokens_out=spent.tokens_out, money=spent.money, dropped=dict(sorted(reader.dropped.items())),
     )  # fmt: skip
+
+
+def _print_routes(report: RouteReport) -> None:
+    print_text(
+        f"{report.cases:,} cases: {report.route_accuracy:.3f} on the right route, macro over kinds {report.macro_accuracy:.3f}"
+    )
+    print_text("    " + ", ".join(f"{kind} {share:.2f}" for kind, share in report.by_kind.items()))
+    for row in report.routes:
+        told = [f"{row.routed:,} questions", f"{row.right:,} of {row.expected:,} right"]
+        told += [f"coverage@{report.k} {row.coverage:.2f}"] if row.coverage is not None else []
+        told += [f"community {row.community_correct:.2f}"] if row.community_correct is not None else []
+        told += [
+            f"{row.empty:,} empty",
+            f"{row.context_chars:,} of {row.passage_chars:,} characters",
+            f"{row.model_calls:,} calls",
+        ]
+        print_text(f"{row.route:<7} {', '.join(told)}")
+    if report.negatives_empty is not None:
+        by_route = ", ".join(f"{route} {share:.2f}" for route, share in report.negatives_empty_by_route.items())
+        print_text(
+            f"{report.negatives:,} without an answer: {report.negatives_empty:.2f} came back empty (asked for by name: {by_route})"
+        )
+    if report.lost is not None:
+        print_text(f"{report.lost:.2f} of the others came back empty, too")
+    if report.passages_coverage is not None:
+        print_text(f"passages alone cover {report.passages_coverage:.2f} of the evidence")
+    for line in report.advice:
+        print_text(line)
 
 
 def _print_report(report: GraphReport) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +20,7 @@ from clew.query.inspection import Inspector, degraded
 from clew.query.pinned import PinnedIndex
 from clew.query.restriction import Restriction
 from clew_client.answers import Answer, AskRequest
+from clew_client.routing import RouteCalibration, RouteReport
 from clew_client.service import ChunkAnswer, Facets, TextPart
 from clew_client.types import (
     Calibration,
@@ -39,6 +40,8 @@ from clew_client.upkeep import SnapshotRow
 
 if TYPE_CHECKING:
     from clew.indexer.progress import Progress
+    from clew.query.answers.asking import Asker
+    from clew.query.answers.router import Decision
     from clew.query.knowledge import Knowledge
     from clew.query.search import Searcher
     from clew.query.tokens import Tokenizer
@@ -290,11 +293,61 @@ class Index:
         """
         return self.reply(ask_request(question, **options))
 
-    def reply(self, request: AskRequest) -> Answer:
-        """Answer a whole request of that kind."""
+    def reply(self, request: AskRequest, told: Callable[[Decision], None] = lambda _: None) -> Answer:
+        """Answer a whole request of that kind; `told` hears of the route as soon as it is chosen."""
         from clew.query.answers.asking import Asker
 
-        return Asker(self._pinned, self._ready()).ask(request)
+        return Asker(self._pinned, self._ready()).ask(request, told)
+
+    def evaluate_routes(self, cases: str, *, progress: Progress | None = None, **options: Any) -> RouteReport:
+        """How the routes do on the cases of a file: see `clew.query.answers.cases`, and `measuring` for the options."""
+        from clew.query.answers import measuring
+        from clew.query.answers.cases import read_cases
+
+        chosen = read_cases(cases, options.pop("collection", None))
+        searcher = self._ready()
+        return measuring.evaluate(self._asker(), self._pinned, chosen, searcher.search, progress=progress, **options)
+
+    def calibrate_routes(
+        self, cases: str, *, collection: str | None = None, store: bool = True, progress: Progress | None = None
+    ) -> RouteCalibration:
+        """Fit the thresholds of the router to the cases of a file, and keep them beside the index.
+
+        Takes effect on indexes opened from now on, this one included.
+        """
+        from clew.indexer.progress import Silence
+        from clew.query.answers import fitting, thresholds
+        from clew.query.answers.cases import read_cases
+
+        if "dense" in degraded(self._pinned):
+            raise OptionError("Not all vectors are there yet, so thresholds would not hold; run `clew index` first.")
+        chosen, said, asker = read_cases(cases, collection), progress or Silence(), self._asker()
+        start = thresholds.defaults(self._pinned)
+        said.begin("Looking", len(chosen), "cases")
+        looked = []
+        for case in chosen:
+            looked.append(fitting.Looked(case=case, seen=asker.inquire(case.question, start).seen()))
+            said.advance(1)
+        said.end()
+        fitted = fitting.fit(looked, start)
+        before = fitting.macro(looked, thresholds.thresholds_of(self._pinned))
+        after, held_out = fitting.macro(looked, fitted), fitting.held_out(looked, start)
+        if store:
+            thresholds.keep(self._place, self._pinned.generation.id, fitted)
+            self._pinned.forget("routing")
+        return RouteCalibration(
+            cases=len(looked),
+            thresholds=fitted.model_dump(),
+            before=before,
+            after=after,
+            held_out=held_out,
+            stored=store,
+        )
+
+    def _asker(self) -> Asker:
+        from clew.query.answers.asking import Asker
+
+        return Asker(self._pinned, self._ready())
 
     def context(self, text: str, *, max_tokens: int, tokenizer: str = "minilm", **options: Any) -> ContextResult:
         """Passages for a model, within a budget of tokens. `options` are those of `search`, and `overhead`.

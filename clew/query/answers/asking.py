@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from clew.errors import DamagedIndexError
+from clew.query import stopping, tracing
 from clew.query.answers import drift, local, mixed, overview, router
 from clew.query.answers.cost import Meter
 from clew.query.answers.findings import Composed, Findings, as_text, compose, numbered_into
@@ -43,18 +44,39 @@ class Asker:
             Knowledge(self._pinned)  # says that there is no graph, and how to build one
         return router.forced(request.route, seen, inquiry.thresholds), seen
 
-    def ask(self, request: AskRequest) -> Answer:
-        """Answer. OptionError for what cannot be asked, NoGraphError for a route that needs a graph where there is none."""
+    def ask(self, request: AskRequest, told: Callable[[Decision], None] = lambda _: None) -> Answer:
+        """Answer. OptionError for what cannot be asked, NoGraphError for a route that needs a graph where there is none.
+
+        `told`: hears of the route as soon as it is chosen, and again where another one is taken instead.
+        """
+        with tracing.span("ask") as span:
+            answer = self._ask(request, told)
+            span.set("clew.route", answer.route)
+            span.set("clew.statements", len(answer.statements))
+            span.set("clew.model_calls", answer.cost.model_calls)
+        return answer
+
+    def _ask(self, request: AskRequest, told: Callable[[Decision], None]) -> Answer:
         began = time.perf_counter()
-        inquiry = self.inquire(request.question)
-        decision, seen = self.decide(inquiry, request)
-        answer = _ANSWERS[decision.route](inquiry, request, decision)
-        if answer.abstained and decision.route == "global" and request.route == "auto" and router.passages_hold(seen):
+        with tracing.span("ask.route"):
+            inquiry = self.inquire(request.question)
+            decision, seen = self.decide(inquiry, request)
+        told(decision)
+        stopping.check()
+        with tracing.span(f"ask.{decision.route}"):
+            answer = _ANSWERS[decision.route](inquiry, request, decision)
+        if (
+            answer.abstained
+            and decision.route == "global"
+            and request.route == "auto"
+            and router.passages_hold(seen, inquiry.thresholds)
+        ):
             fallen = Decision(
                 route="local",
                 reason=f"{decision.reason}; no report tells of it, but passages do",
                 by_passages=not seen.seeds,
             )
+            told(fallen)
             answer = _local(inquiry, request, fallen)
         answer = answer.model_copy(
             update={

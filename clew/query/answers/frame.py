@@ -12,6 +12,8 @@ from functools import lru_cache
 
 from clew.indexer.lexical.analysis import Analyzer, words
 from clew.indexer.lexical.questions import AnalyzedQuestion
+from clew.query.answers.markers import of_collections
+from clew.query.answers.seeds import proper_words
 
 _FRAME: dict[str, str] = {
     "en": """
@@ -33,6 +35,16 @@ _FRAME: dict[str, str] = {
         information thing things something everything anything term terms way ways high level speaking
         best better recommend recommended suggest advise should need needs needed else choose choice prefer worth happen happens
         compare comparison difference differences please
+        me you we they them us i he she it my mine just quite rather roughly really very too also even still only already yet ever never
+        let lets help want wants wanted like try make makes made take takes taking taken go goes going went come comes coming came get
+        gets got keep keeps kept put puts give gives given happen happened back around over through from into out up down off than
+        then so if whether because while during before after since until again far long little lot few less some
+        understand wonder suspect think thinks believe guess judging based according involve involved involves relate related
+        connected surround surrounds surrounding cause causes reason reasons behind could might may must shall able possible possibly
+        check look looks looking search seek figure work works working use used uses repeat repeats repeated return returns
+        lesson lessons worry worries company organisation organization handbook manual guide wiki site folder anybody nobody somebody
+        someone anyone one ones two first last new old good bad big small different same such kindly sum list summary short brief
+        briefly detail details complete completely full fully
         """,
     "pt": """
         são é está estão foi foram era eram ser sido sendo tem têm tinha ter não sim nosso nossa nossos nossas seu sua seus suas até já só
@@ -53,6 +65,12 @@ _FRAME: dict[str, str] = {
         registro nota notas capítulo capítulos livro livros material materiais fonte fontes conteúdo conteúdos discussões conversas
         apresentações aqui informação informações coisa coisas tudo algo
         melhor melhores recomenda recomendam recomendado sugere sugerem devo deveria deveríamos preciso precisamos precisa escolher
+        eu tu ele ela nós eles elas me te lhe nos vos se já ainda só muito pouco mesmo assim aí lá cá ali quer quero querem queria perceber
+        entender ajuda ajude ajudar tirar tira tiram fazer faz fazem feito farias ter vir vem vêm voltar volta voltam ficar fica dar dá
+        pôr ver vê vemos olhando julgar longo desde até durante depois antes sempre nunca quase causa causas razão razões motivo trás
+        origem relaciona relacionado relacionada ligado ligada rodeia envolve repete repetem repetidos lição lições manual guia wiki site
+        pasta empresa organização escrito escrita novo nova velho bom mau grande pequeno mesma completo completa completamente breve
+        brevemente detalhe detalhes investiga investigar possível possíveis enquadramento atas reuniões
         escolha vale pena acontece aconteceria compare comparar comparação diferença diferenças além
         """,
     "es": """
@@ -74,6 +92,13 @@ _FRAME: dict[str, str] = {
         entrevistas registro nota notas capítulo capítulos libro libros material materiales fuente fuentes contenido contenidos
         discusiones conversaciones presentaciones aquí información cosa cosas algo
         mejor mejores recomienda recomiendan recomendado sugiere sugieren debo debería deberíamos necesito necesitamos necesita elegir
+        yo tú él ella nosotros ellos ellas me te le les nos os se aún muy poco mismo así ahí allá acá allí quiere quiero quieren quería
+        entender ayuda ayúdame ayudar sacar saca sacan hacer hace hacen hecho harías venir viene vienen va van volver vuelve vuelven
+        quedar dar da poner ver ve vemos mirando juzgar largo desde durante después antes siempre nunca casi causa causas razón razones
+        motivo detrás origen relaciona relacionado relacionada ligado ligada rodea envuelve repite repiten enseñanza enseñanzas lección
+        lecciones manual guía wiki sitio carpeta empresa organización escrito escrita nuevo nueva viejo bueno malo grande pequeño misma
+        completo completa completamente amplio amplia breve brevemente detalle detalles investiga investigar posible posibles actas
+        reuniones podría podrían podríamos convendría
         elección vale pena conviene pasa pasaría ocurre ocurriría compara comparar comparación diferencia diferencias además
         """,
     "ru": """
@@ -96,6 +121,12 @@ _FRAME: dict[str, str] = {
         запись записи заметка заметки глава главы книга книги материал материалы материалов материалах источник источники содержание
         беседа беседы здесь тут информация информации вещь вещи
         лучше лучший лучшая лучшее лучшие посоветуй посоветуйте порекомендуй рекомендуете стоит следует нужно нужен нужна нужны ещё
+        я ты он она оно мы вы они мне тебе нам вам меня тебя нас вас себя свой своя свои очень совсем просто почти даже ещё опять снова
+        хочу хочет хотим понять помоги помогите помочь разобраться разберись решить сделай сделать делать выяснить найти посмотреть
+        смотри подумай думаю кажется могло может могут мог можем должно должен надо причина причины причин почему-то связано связан
+        связана связаны занят зависит участвует повторяют повторить урок уроки выжимка выжимку итог итоги кратко подробно целиком
+        полностью обо всём курс дела насчёт справочник справочнике руководство сайт папка компания компании организация отдел отделы
+        отделам новый новая новые старый хороший плохой большой маленький один одна одно одни шаг шагам место
         выбрать выбор подойдёт подходит будет произойдёт случится сравни сравните сравнение разница отличие отличия пожалуйста
         """,
 }
@@ -115,7 +146,42 @@ def subject_terms(question: AnalyzedQuestion, languages: Sequence[str]) -> list[
     """Positions of the terms of a question that are no frame: what it asks about. `languages`: codes of the index."""
     frame = _tokens(tuple(sorted(languages)))
     idle = _stop_words(words(question.text))
-    return [at for at, term in enumerate(question.terms) if frame.isdisjoint(term.variants) and term.word not in idle]
+    return [
+        at
+        for at, term in enumerate(question.terms)
+        if frame.isdisjoint(term.variants) and term.word not in idle and not of_collections(term.word)
+    ]
+
+
+#: What leads to a subject. Behind a noun of collections Russian needs none: "тенденции продаж".
+_LEADING = frozenset(
+    """
+    about on regarding concerning of for in with around towards against between among at under
+    sobre de do da dos das em no na nos nas num numa com para entre acerca quanto del en con
+    о об обо про в во с со по для при на у от из насчет относительно между к над
+    """.split()  # noqa: SIM905 - four lines instead of sixty
+)
+
+
+def led_to(question: AnalyzedQuestion, terms: Sequence[int]) -> list[int]:
+    """Of the terms of a question that asks for everything, those that name a subject of its own.
+
+    Where a whole collection is meant, a word that is no frame may be a verb that no list holds ("which themes run through it"). A
+    subject is led to ("about the helicopter fleet", "trends in cryptocurrency", "тенденции продаж шуб") or is a proper name.
+    """
+    left = {question.terms[at].word: at for at in terms}
+    proper = proper_words(question.text)
+    found: dict[int, None] = {}
+    led = False
+    for word in words(question.text):
+        if word in left:
+            if led or word in proper:
+                found[left[word]] = None
+                led = True
+            continue
+        cyrillic = "а" <= word[0] <= "я"
+        led = word in _LEADING or (led and len(word) <= 4) or (cyrillic and of_collections(word))
+    return list(found)
 
 
 def _stop_words(asked: Sequence[str]) -> frozenset[str]:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from clew.indexer.lexical.questions import AnalyzedQuestion, analyze_question
 from clew.query import stopping
 from clew.query.abstention import Judgement
-from clew.query.answers.frame import subject_terms
-from clew.query.answers.markers import Marked, marked
+from clew.query.answers.frame import led_to, subject_terms
+from clew.query.answers.markers import Marked, marked, weight
 from clew.query.answers.quotation import held_share
 from clew.query.answers.router import Seen
 from clew.query.answers.seeds import Profile, Seed, joint_coverage, name_languages, profile, seeds, similarities
@@ -65,6 +65,8 @@ class Inquiry:
     def subject(self) -> AnalyzedQuestion:
         """The terms that are no frame of a question; see `clew.query.answers.frame`."""
         kept = subject_terms(self.terms, sorted(code for code in self.pinned.languages if len(code) == 2))
+        if weight(self.markers, "aggregation") >= self.thresholds.aggregation:
+            kept = led_to(self.terms, kept)
         terms = tuple(self.terms.terms[at] for at in kept)
         return AnalyzedQuestion(text=" ".join(term.word for term in terms), terms=terms, idents=self.terms.idents)
 
@@ -140,7 +142,7 @@ class Inquiry:
         if self.graph is None:
             return ()
         terms, idf = self.asked_about
-        return seeds(self.graph, terms, idf, self.cosines, self.thresholds.seed_floor)
+        return seeds(self.graph, terms, idf, self.cosines, self.thresholds.seed_floor, written=self.text)
 
     @cached_property
     def seed_cover(self) -> float:
@@ -153,7 +155,6 @@ class Inquiry:
         """What the router decides by. What is asked about counts, not how: its subject is looked for by itself, too."""
         judged = [one for one in (self.judgement, self.subject_inquiry.judgement) if one is not None]
         best = max(judged, key=lambda one: one.confidence, default=None)
-        floor = self.thresholds.held_floor
         names = [] if self.graph is None else [self.graph.entities["name"][seed.entity].as_py() for seed in self.seeds]
         return Seen(
             markers=self.markers,
@@ -163,7 +164,7 @@ class Inquiry:
             seed_cover=self.seed_cover,
             profile=self.profile,
             confidence=best.confidence if best else 0.0,
-            floor=floor if floor is not None else (best.floor if best else 1.0),
+            floor=best.floor if best else 1.0,
             named_file=any(one.named for one in judged),
             has_graph=self.graph is not None,
             has_reports=self.graph is not None and self.graph.reports.num_rows > 0,

@@ -70,12 +70,12 @@ def fold(text: str) -> str:
 
 
 _EN = _Words(
-    whole=r"(?:collection|corpus|archive|library|data ?set|data|knowledge base|repository|material|index|record|series|documentation)",
+    whole=r"(?:collection|corpus|archive|library|data ?set|data|knowledge base|repository|material|index|record|series|documentation|docs|handbook|manual|wiki|site|folder|guide|company|organi[sz]ation)",
     units=r"(?:documents|files|articles|pages|texts|reports|transcripts|episodes|interviews|papers|records|notes|stories|posts|"
     r"chapters|books|podcasts|contracts|e-?mails|meetings|sources|materials|discussions|conversations|presentations|talks|"
     r"speeches|calls|guides|manuals|policies|teams|departments|sections|essays|messages|tickets|minutes|volumes|studies|abstracts)",
     scope=r"(?:across|throughout|all over|over all|among all|within all|spanning)",
-    nouns=r"(?:themes|topics|subjects|trends|patterns|categories|takeaways|motifs|threads|clusters|narratives|insights|perspectives|"
+    nouns=r"(?:themes|topics|subjects|trends|patterns|categories|takeaways|motifs|threads|clusters|narratives|worries|failures|mistakes|errors|habits|questions|insights|perspectives|"
     r"viewpoints|points of view|opinions|attitudes|sentiments|challenges|concerns|priorities|commonalities|similarities|differences|"
     r"lessons|strategies|initiatives|approaches|areas|aspects|kinds|types|sorts|issues|factors|risks|opportunities|goals|principles|"
     r"values|methods|practices|problems|findings|conclusions|arguments|debates|recommendations|developments|changes|metrics|"
@@ -88,7 +88,7 @@ _EN = _Words(
 )
 _PT = _Words(
     whole=r"(?:acervo|colecao|corpus|arquivo|biblioteca|base(?: de (?:dados|conhecimento))?|conjunto|repositorio|material|documentacao|"
-    r"serie|conteudo|indice)",
+    r"serie|conteudo|indice|manual|guia|wiki|site|sitio|pasta|empresa|organizacao)",
     units=r"(?:documentos|arquivos|ficheiros|artigos|paginas|textos|relatorios|transcricoes|episodios|entrevistas|registros|notas|"
     r"historias|postagens|capitulos|livros|podcasts|contratos|e-?mails|reunioes|fontes|materiais|discussoes|conversas|apresentacoes|"
     r"palestras|guias|manuais|politicas|equipes|departamentos|secoes|atas|normas|volumes|estudos|fichas)",
@@ -96,7 +96,7 @@ _PT = _Words(
     r"dentre tod[oa]s|nos diversos|nas diversas)",
     nouns=r"(?:temas|assuntos|topicos|tendencias|padroes|categorias|perspectivas|pontos de vista|opinioes|atitudes|desafios|"
     r"preocupacoes|prioridades|semelhancas|diferencas|licoes|estrategias|iniciativas|abordagens|areas|aspectos|tipos|questoes|"
-    r"fatores|riscos|oportunidades|objetivos|principios|valores|metodos|praticas|problemas|conclusoes|argumentos|debates|"
+    r"fatores|riscos|falhas|erros|ensinamentos|habitos|perguntas|duvidas|oportunidades|objetivos|principios|valores|metodos|praticas|problemas|conclusoes|argumentos|debates|"
     r"recomendacoes|mudancas|metricas|obstaculos|barreiras|ameacas|previsoes|grupos|ideias|formas|eixos|linhas|frentes|campos)",
     rank=r"(?:principais|principal|maiores|mais importantes|mais relevantes|centrais|dominantes|predominantes|essenciais|gerais|"
     r"fundamentais|mais (?:citad|mencionad|discutid|abordad|tratad|comentad|presente|recorrente)\w*|chave)",
@@ -107,7 +107,7 @@ _PT = _Words(
 )
 _ES = _Words(
     whole=r"(?:acervo|coleccion|corpus|archivo|biblioteca|base(?: de (?:datos|conocimiento))?|conjunto|repositorio|material|"
-    r"documentacion|serie|contenido|fondo|indice)",
+    r"documentacion|serie|contenido|fondo|indice|manual|guia|wiki|sitio|carpeta|empresa|organizacion)",
     units=r"(?:documentos|archivos|ficheros|articulos|paginas|textos|informes|transcripciones|episodios|entrevistas|registros|notas|"
     r"historias|publicaciones|capitulos|libros|podcasts|contratos|correos|reuniones|fuentes|materiales|discusiones|conversaciones|"
     r"presentaciones|charlas|guias|manuales|politicas|equipos|departamentos|secciones|actas|normas|volumenes|estudios|fichas)",
@@ -115,7 +115,7 @@ _ES = _Words(
     r"en las diversas)",
     nouns=r"(?:temas|asuntos|topicos|tendencias|patrones|categorias|perspectivas|puntos de vista|opiniones|actitudes|desafios|retos|"
     r"preocupaciones|prioridades|semejanzas|similitudes|diferencias|lecciones|estrategias|iniciativas|enfoques|areas|aspectos|tipos|"
-    r"cuestiones|factores|riesgos|oportunidades|objetivos|principios|valores|metodos|practicas|problemas|conclusiones|argumentos|"
+    r"cuestiones|factores|riesgos|fallos|errores|ensenanzas|habitos|preguntas|dudas|oportunidades|objetivos|principios|valores|metodos|practicas|problemas|conclusiones|argumentos|"
     r"debates|recomendaciones|cambios|metricas|obstaculos|barreras|amenazas|previsiones|grupos|ideas|formas|ejes|lineas|campos)",
     rank=r"(?:principales|principal|mayores|mas importantes|mas relevantes|centrales|dominantes|predominantes|esenciales|generales|"
     r"fundamentales|mas (?:citad|mencionad|discutid|abordad|tratad|comentad|presente|recurrente)\w*|clave)",
@@ -125,7 +125,8 @@ _ES = _Words(
 )
 _RU = _Words(
     whole=r"(?:коллекци\w{1,3}|собрани\w{1,3}|корпус\w{0,2}|архив\w{0,2}|библиотек\w{1,2}|баз\w{1,2}(?: знаний| данных)?|набор\w{0,2}|"
-    r"хранилищ\w{1,2}|материал\w{0,3}|документаци\w{1,2}|сери\w{1,2}|содержани\w{1,2}|фонд\w{0,2}|массив\w{0,2})",
+    r"хранилищ\w{1,2}|материал\w{0,3}|документаци\w{1,2}|сери\w{1,2}|содержани\w{1,2}|фонд\w{0,2}|массив\w{0,2}|"
+    r"справочник\w{0,2}|руководств\w{1,2}|вики|сайт\w{0,2}|папк\w{1,2}|компани\w{1,2}|организаци\w{1,2})",
     units=r"(?:документ(?:ы|ов|ам|ами|ах)|файл(?:ы|ов|ам|ами|ах)|стать(?:и|ям|ями|ях)|статей|страниц(?:ы|ам|ами|ах)?|"
     r"текст(?:ы|ов|ам|ами|ах)|отчет(?:ы|ов|ам|ами|ах)|стенограмм(?:ы|ам|ами|ах)?|выпуск(?:и|ов|ам|ами|ах)|"
     r"интервью|запис(?:и|ей|ям|ями|ях)|замет(?:ки|ок|кам|ках)|глав(?:ы|ах|ам)?|книг(?:и|ах|ам)?|подкаст(?:ы|ов|ах)|"
@@ -137,7 +138,7 @@ _RU = _Words(
     r"взгляд(?:ы|ов|ах)|мнени(?:я|й|ях)|точк(?:и|ек) зрения|позици(?:и|й|ях)|вызов(?:ы|ов|ах)|проблем(?:ы|ах)|опасени(?:я|й|ях)|"
     r"приоритет(?:ы|ов|ах)|сходств(?:а|ах)|различи(?:я|й|ях)|урок(?:и|ов|ах)|стратеги(?:и|й|ях)|инициатив(?:ы|ах)|подход(?:ы|ов|ах)|"
     r"област(?:и|ей|ях)|аспект(?:ы|ов|ах)|вид(?:ы|ов|ах)|тип(?:ы|ов|ах)|вопрос(?:ы|ов|ах)|фактор(?:ы|ов|ах)|риск(?:и|ов|ах)|"
-    r"возможност(?:и|ей|ях)|цел(?:и|ей|ях)|принцип(?:ы|ов|ах)|ценност(?:и|ей|ях)|метод(?:ы|ов|ах)|практик(?:и|ах)|вывод(?:ы|ов|ах)|"
+    r"возможност(?:и|ей|ях)|ошиб(?:ки|ок|ках)|сбо(?:и|ев|ях)|привычк(?:и|ах)|цел(?:и|ей|ях)|принцип(?:ы|ов|ах)|ценност(?:и|ей|ях)|метод(?:ы|ов|ах)|практик(?:и|ах)|вывод(?:ы|ов|ах)|"
     r"аргумент(?:ы|ов|ах)|рекомендаци(?:и|й|ях)|изменени(?:я|й|ях)|показател(?:и|ей|ях)|препятстви(?:я|й|ях)|угроз(?:ы|ах)|"
     r"прогноз(?:ы|ов|ах)|групп(?:ы|ах)|иде(?:и|й|ях)|направлени(?:я|й|ях)|способ(?:ы|ов|ах)|блок(?:и|ов|ах))",
     rank=r"(?:основн\w{2,3}|главн\w{2,3}|ключев\w{2,3}|важнейш\w{2,3}|крупнейш\w{2,3}|наиболее \w{4,20}|центральн\w{2,3}|"
@@ -164,6 +165,11 @@ _TEMPLATES: tuple[tuple[str, float, str], ...] = (
 #: What the languages say each in their own way: (kind, group, weight, pattern). `{units}` and others are those of the language.
 _OWN: Mapping[str, Sequence[tuple[Kind, str, float, str]]] = {
     "en": (
+        ("aggregation", "whole", 1.0, r"\bwhat (?:is|are|does) (?:this|the|that|these) (?:{whole}|{units}) (?:all )?(?:is |about|cover|deal|contain|hold)|\b(?:all|everything|whatever) (?:that is |that\'s )?(?:on file|written|said|here|in here)\b|\ball of (?:its|the|our|these) {units}\b"),
+        ("aggregation", "recurrence", 1.0, r"\bkeeps? (?:coming|cropping|turning|showing|recurring|returning)\b|\b(?:again and again|time and again|over and over|repeatedly|runs? through)\b"),
+        ("generalisation", "all", 1.0, r"\b(?:all|everything|whatever) (?:there is |that is |that\'s |that )?(?:around|surround\w*|connected|related|to do|involv\w*|s?he is|it is|they are)\b|\b(?:the )?whole (?:story|picture) (?:of|about|on|behind)\b|\bwalk me through\b|\bget me up to speed\b|\bbring me up to date\b|\bfrom all sides\b|\bin full\b"),
+        ("choice", "cause", 1.0, r"\b(?:cause|causes|reason|reasons|culprit|root cause)\b.{0,30}\b(?:be|lie|for|of|behind)\b|\b(?:what|who) (?:could|might|may) (?:be|have|lie|go)\b|\bwhy (?:might|could|would|may)\b|\b(?:find out|figure out|work out|understand|investigate|diagnose) (?:why|what|how|where|the cause)\b|\bgo(?:es)? wrong\b|\bbottlenecks?\b"),
+        ("choice", "help", 1.0, r"\bhelp (?:me|us) (?:to )?(?:decide|choose|find|understand|plan|work|see|figure|pick)\b|\bhow (?:could|can|might|should) (?:we|i|one) (?:make|avoid|prevent|improve|reduce|stop|keep|lower|speed|save)\b|\bwhat would you\b|\bwhich (?:one )?would you\b|\bplan\b.{0,20}\bfor (?:us|me)\b"),
         ("aggregation", "themes", 1.0, r"\b(?:what|which)(?: are| were)?(?: the)?(?: \w+){0,3} (?:themes|topics|subjects|trends|patterns|motifs)\b"),
         ("aggregation", "themes", 1.0, r"\b(?:themes|topics|subjects|trends|patterns)\b.{0,40}\b(?:dominat|recur|emerge|stand out|appear|come up|cover)"),
         ("aggregation", "plural", 0.5, r"\bwhich (?:(?!is |was |does |did |the |of )\w+ ){0,2}(?!does\b|has\b|was\b|is\b|this\b)\w{2,}[^\W\dsui]s\b(?! (?:is|was|does|has)\b)"),
@@ -195,6 +201,11 @@ _OWN: Mapping[str, Sequence[tuple[Kind, str, float, str]]] = {
         ("choice", "consequence", 1.0, r"\bwhat (?:would|will|could|might) happen\b|\b(?:consequences|implications|repercussions) (?:of|for)\b|\bwhat if\b|\bwhat (?:do|would|will) (?:i|we) need\b"),
     ),
     "pt": (
+        ("aggregation", "whole", 1.0, r"\b(?:de|do) que (?:e que )?(?:se )?(?:trata|fala)\w* {article}{0,2}{whole}\b|\btudo o que (?:aqui )?(?:esta|ha|existe|se le)\b|\baqui (?:esta )?escrito\b"),
+        ("aggregation", "recurrence", 1.0, r"\bvolta\w* (?:sempre )?a (?:aparecer|surgir|acontecer)\b|\b(?:vezes sem conta|repetidas vezes|se repete\w*)\b"),
+        ("generalisation", "all", 1.0, r"\btud[oa] (?:o )?que (?:o |a |os |as |se |lhe )?(?:rodeia|envolve|cerca|relaciona|diz respeito|toca|gira)\w*\b|\bcomo um todo\b|\benquadramento\b|\bpor dentro d[oae]\b|\bponto da situacao\b|\bcomplet[oa]\b|\bde A a Z\b|\bhistoria (?:toda|completa)\b"),
+        ("choice", "cause", 1.0, r"\bcausas?\b|\b(?:por tras|na origem) d[eoa]\b|\bo que (?:poderia|pode|podera) (?:estar|ter|ser|correr|dar|falhar)\b|\bpor que (?:razao |motivo )?(?:poderia|pode)\w*\b|\binvestig\w+\b|\bdescobrir (?:por que|porque|o que|onde)\b|\bcorrer mal\b|\bdar errado\b|\bgargalo\b"),
+        ("choice", "help", 1.0, r"\bajud[ae]\w*-?(?:me|nos)? (?:a )?(?:decidir|escolher|encontrar|entender|perceber|planear|planejar)\b|\bcomo (?:evitar|prevenir|reduzir|melhorar|poderiamos|podemos|posso)\b|\bo que (?:farias|faria|sugeres|sugere|propoe)\b|\bqual (?:escolherias|escolheria)\b|\baconselh\w+\b"),
         ("aggregation", "themes", 1.0, r"\b(?:qua(?:is|l)|que)(?: sao| eram| foram)?(?: os| as)?(?: \w+){0,3} (?:temas|assuntos|topicos|tendencias|padroes)\b"),
         ("aggregation", "themes", 1.0, r"\b(?:temas|assuntos|topicos|tendencias|padroes)\b.{0,40}\b(?:domin|predomin|se repet|repet|aparec|destac|recorr|atravess)"),
         ("aggregation", "themes", 1.0, r"\btematica|\btemario\b|\b(?:do|de) que (?:se )?trata\w* (?:est[ea]|ess[ea]|o|a) {whole}\b|\bsobre o que (?:e|fala|trata) (?:est[ea]|ess[ea]|o|a) {whole}\b"),
@@ -223,6 +234,11 @@ _OWN: Mapping[str, Sequence[tuple[Kind, str, float, str]]] = {
         ("choice", "consequence", 1.0, r"\bo que (?:aconteceria|acontece|acontecera) (?:se|com)\b|\bconsequencias (?:d|par)\w+|\bimplicacoes\b|\bo que (?:preciso|precisamos)\b"),
     ),
     "es": (
+        ("aggregation", "whole", 1.0, r"\bde que (?:va|trata|habla)\w* {article}{0,2}{whole}\b|\btodo lo que (?:aqui )?(?:esta|hay|existe|se lee)\b|\baqui escrito\b"),
+        ("aggregation", "recurrence", 1.0, r"\bvuelve\w* (?:siempre )?a (?:aparecer|surgir|pasar)\b|\b(?:una y otra vez|repetidas veces|se repite\w*)\b"),
+        ("generalisation", "all", 1.0, r"\btodo lo que (?:lo |la |los |las |le |les |se )?(?:rodea|envuelve|relaciona|concierne|toca|gira)\w*\b|\bcomo un todo\b|\ba fondo\b|\bponme al (?:dia|corriente)\b|\bcomplet[oa]\b|\bampli[oa]\b|\btoda la historia\b"),
+        ("choice", "cause", 1.0, r"\bcausas?\b|\b(?:detras|en el origen) del?\b|\bque (?:podria|puede|podra) (?:estar|haber|ser|salir|fallar|torcerse)\b|\bpor que (?:razon |motivo )?(?:podria|puede)\w*\b|\binvestiga\w*\b|\bdescubrir (?:por que|que|donde)\b|\bsalir mal\b|\bcuello de botella\b"),
+        ("choice", "help", 1.0, r"\bayuda\w*(?:me|nos)? (?:a )?(?:decidir|elegir|encontrar|entender|planear|planificar)\b|\bayudame\b|\bcomo (?:evitar|prevenir|reducir|mejorar|podriamos|podemos|puedo)\b|\bque (?:harias|haria|sugieres|propones)\b|\bcual (?:elegirias|elegiria)\b|\bconvendria\b"),
         ("aggregation", "themes", 1.0, r"\b(?:cual(?:es)?|que)(?: son| eran| fueron)?(?: los| las)?(?: \w+){0,3} (?:temas|asuntos|topicos|tendencias|patrones)\b"),
         ("aggregation", "themes", 1.0, r"\b(?:temas|asuntos|topicos|tendencias|patrones)\b.{0,40}\b(?:domin|predomin|se repit|aparec|destac|recurr|atravies)"),
         ("aggregation", "themes", 1.0, r"\btematica|\b(?:de que (?:se )?trata\w*|sobre que (?:es|trata|versa)) (?:est[ea]|es[ea]|el|la) {whole}\b"),
@@ -251,6 +267,11 @@ _OWN: Mapping[str, Sequence[tuple[Kind, str, float, str]]] = {
         ("choice", "consequence", 1.0, r"\bque (?:pasaria|sucederia|ocurriria|pasa|ocurre) (?:si|con)\b|\bconsecuencias\b|\bimplicaciones\b|\bque (?:necesito|necesitamos)\b"),
     ),
     "ru": (
+        ("aggregation", "whole", 1.0, r"\bо чем (?:говорит|рассказывает|повествует|вообще|в целом)? ?(?:этот|эта|это|эти|весь|вся|все|наш\w*)? ?(?:{whole}|{units})\b|\bвсе(?:го|м|му)?,? (?:что )?(?:здесь|тут) (?:написан|собран|есть|сказан)\w*|\b(?:выжимк|итог)\w+ .{0,20}(?:{whole}|{units})\b|\bпо всем (?:\w+ )?{units}\b"),
+        ("aggregation", "recurrence", 1.0, r"\b(?:снова и снова|раз за разом|красной нитью|постоянно всплыва\w+|то и дело)\b"),
+        ("generalisation", "all", 1.0, r"\bвсе,? что с (?:ним|ней|ними|этим) связано\b|\bцеликом\b|\bобо всем\b|\bв курс дела\b|\bсо всех сторон\b|\bподробно\b|\bполностью\b|\bвсе вокруг\b|\bв полном объеме\b"),
+        ("choice", "cause", 1.0, r"\bпричин\w+\b|\bчто (?:может|могло|могут) (?:стоять|быть|случиться|пойти|привести|вызвать)\b|\bпочему (?:может|могло|могла|мог|бы)\b|\bразбер\w+\b|\bвыясн\w+\b|\bвинов\w+\b.{0,20}\bмогл?\w*|\bпойти не так\b|\bузко[ем]\w* мест\w+"),
+        ("choice", "help", 1.0, r"\bпомоги\w* (?:мне |нам )?(?:решить|выбрать|найти|понять|разобраться|спланировать|определ\w+)\b|\bкак (?:избежать|предотвратить|снизить|уменьшить|улучшить|нам |бы нам )\b|\bчто бы (?:ты|вы) \w+\b|\bчто (?:лучше )?(?:делать|сделать)\b"),
         ("aggregation", "themes", 1.0, r"\b(?:как(?:ие|их|им|ими|ова|овы)|что за)(?: \w+){0,3} (?:тем(?:ы|ам|ах)|тенденци\w+|тренд\w+|закономерност\w+|сюжет\w+)\b"),
         ("aggregation", "themes", 1.0, r"\b(?:тем(?:ы|ам|ах)|тенденци\w+|сюжет\w+)\b.{0,40}\b(?:преоблада|доминиру|повторя|встреча|выделя|объединя)"),
         ("aggregation", "themes", 1.0, r"\bтематик\w+|\bо чем (?:эт[аои]т?|вс[ея]|наш\w*|данн\w+)? ?{whole}\b|\bчему посвящен\w* {article}{0,2}(?:{whole}|{units})\b"),
@@ -301,6 +322,20 @@ def _filled(template: str, words: _Words) -> str:
 def markers() -> tuple[Marker, ...]:
     """All markers, in a fixed order; put together when first asked for."""
     return _made()
+
+
+@lru_cache(maxsize=4096)
+def of_collections(word: str) -> bool:
+    """Whether a word says something of collections or of many texts together: documents, themes, main, often."""
+    return any(pattern.fullmatch(fold(word)) for pattern in _collective())
+
+
+@lru_cache(maxsize=1)
+def _collective() -> tuple[re.Pattern[str], ...]:
+    return tuple(
+        re.compile(f"{words.whole}|{words.units}|{words.nouns}|{words.rank}|{words.quantity}")
+        for words in _ALL.values()
+    )
 
 
 def marked(question: str) -> list[Marked]:

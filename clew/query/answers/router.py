@@ -31,7 +31,7 @@ class Seen:
     seed_cover: float  # share of the question, or of its subject, that the names of its seeds hold between them
     profile: Profile | None
     confidence: float  # of the passages, within 0 … 1; see `clew.query.abstention`
-    floor: float
+    floor: float  # the index's own
     named_file: bool = False  # a file was asked for by its name
     has_graph: bool = True
     has_reports: bool = True
@@ -47,19 +47,30 @@ class Decision:
     by_passages: bool = False  # no entity is meant: passages alone answer
 
 
-def passages_hold(seen: Seen) -> bool:
+def floor_of(seen: Seen, thresholds: Thresholds) -> float:
+    """The confidence below which passages do not answer."""
+    return seen.floor if thresholds.held_floor is None else thresholds.held_floor
+
+
+def passages_hold(seen: Seen, thresholds: Thresholds) -> bool:
     """Whether passages answer, as far as can be told."""
-    return seen.confidence >= seen.floor or seen.named_file
+    return seen.confidence >= floor_of(seen, thresholds) or seen.named_file
 
 
 def seeds_hold(seen: Seen, thresholds: Thresholds) -> bool:
-    """Whether the entities that a question means cover enough of it. A common word that is a name, too, does not."""
-    return bool(seen.seeds) and seen.seed_cover >= thresholds.seed_cover
+    """Whether the entities that a question means cover enough of it.
+
+    A proper name need not cover much. A common word that is a name, too, has to: every collection holds some of them.
+    """
+    if not seen.seeds:
+        return False
+    proper = any(seed.proper for seed in seen.seeds)
+    return seen.seed_cover >= (thresholds.name_cover if proper else thresholds.seed_cover)
 
 
 def is_held(seen: Seen, thresholds: Thresholds) -> bool:
     """Whether the collection holds what is asked about."""
-    return passages_hold(seen) or seeds_hold(seen, thresholds)
+    return passages_hold(seen, thresholds) or seeds_hold(seen, thresholds)
 
 
 def asks_for_all(seen: Seen, thresholds: Thresholds) -> tuple[bool, str]:
@@ -93,12 +104,16 @@ def route(seen: Seen, thresholds: Thresholds) -> Decision:
             return Decision(
                 route="global", reason=f"{why}; it names no subject, so all reports are reduced", whole=True
             )
+        scoped = any(one.group == "scope" or one.group == "themes" for one in seen.markers)
+        if seen.seed_cover >= thresholds.subject_cover and not scoped:
+            names = ", ".join(repr(name) for name in seen.seed_names)
+            return Decision(route="mixed", reason=f"{why}, and of that what surrounds one subject: {names}")
         return Decision(route="global", reason=f"{why}, on {subject!r}")
     if not held:
         return Decision(
             route="none",
             reason=f"nothing found: {_no_seed(seen)}, and the passages nearest to it do not answer it (confidence "
-            f"{seen.confidence:.2f}, below {seen.floor:.2f})",
+            f"{seen.confidence:.2f}, below {floor_of(seen, thresholds):.2f})",
         )
     choice = weight(seen.markers, "choice")
     if choice >= 1 and seen.has_reports:
@@ -108,10 +123,10 @@ def route(seen: Seen, thresholds: Thresholds) -> Decision:
     if wide and seen.has_reports:
         said = ", ".join(str(one) for one in wide)
         return Decision(route="mixed", reason=f"it names a subject and asks for its wider context: {said}")
-    return local(seen)
+    return local(seen, thresholds)
 
 
-def local(seen: Seen) -> Decision:
+def local(seen: Seen, thresholds: Thresholds) -> Decision:
     """The local route, with what leads there."""
     if seen.seeds:
         names = ", ".join(repr(name) for name in seen.seed_names)
@@ -119,7 +134,7 @@ def local(seen: Seen) -> Decision:
     reason = "there is no graph" if not seen.has_graph else "it means no entity of the graph"
     return Decision(
         route="local",
-        reason=f"{reason}: passages alone answer (confidence {seen.confidence:.2f}, floor {seen.floor:.2f})",
+        reason=f"{reason}: passages alone answer (confidence {seen.confidence:.2f}, floor {floor_of(seen, thresholds):.2f})",
         by_passages=True,
     )
 
@@ -132,7 +147,7 @@ def forced(name: RouteName, seen: Seen, thresholds: Thresholds) -> Decision:
         return Decision(
             route="none",
             reason=f"{name} was asked for, and nothing found: {_no_seed(seen)}, and the passages nearest to it do not answer it "
-            f"(confidence {seen.confidence:.2f}, below {seen.floor:.2f})",
+            f"(confidence {seen.confidence:.2f}, below {floor_of(seen, thresholds):.2f})",
         )
     return Decision(route=name, reason="asked for", by_passages=not seen.seeds)
 
@@ -149,7 +164,13 @@ def signals(seen: Seen, thresholds: Thresholds) -> dict[str, Any]:
         ],
         "subject": list(seen.subject),
         "seeds": [
-            {"name": name, "named": seed.named, "similarity": seed.similarity, "coverage": seed.coverage}
+            {
+                "name": name,
+                "named": seed.named,
+                "proper": seed.proper,
+                "similarity": seed.similarity,
+                "coverage": seed.coverage,
+            }
             for name, seed in zip(seen.seed_names, seen.seeds, strict=True)
         ],
         "seed_cover": round(seen.seed_cover, 6),
@@ -161,7 +182,7 @@ def signals(seen: Seen, thresholds: Thresholds) -> dict[str, Any]:
             "gap": round(seen.profile.gap, 6),
         },
         "confidence": round(seen.confidence, 6),
-        "floor": round(seen.floor, 6),
+        "floor": round(floor_of(seen, thresholds), 6),
         "thresholds": thresholds.model_dump(exclude={"fitted", "cases"}),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ class Seed:
     similarity: float | None  # cosine of its name and the question
     coverage: float  # share of the question's words, by idf², that its name holds
     named: bool  # the question holds the whole name
+    proper: bool = False  # as a proper name or identifier, written in the question as the graph knows it
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,6 +107,31 @@ def name_index(graph: Knowledge) -> NameIndex:
     return graph.pinned.once("_name_index", lambda: NameIndex(graph))
 
 
+_WORDS = re.compile(r"[\w][\w.+/-]*\w|\w")
+
+
+def proper_words(text: str) -> frozenset[str]:
+    """Words of a question that are written as names are: with a capital within a sentence, or with a digit; folded."""
+    found = set()
+    for match in _WORDS.finditer(text):
+        word, before = match[0], text[: match.start()].rstrip(" \"'«“„(¿¡")
+        begins = not before or before[-1] in ".?!:…\n"
+        inner = any(c.isupper() for c in word[1:])
+        if inner or any(c.isdigit() for c in word) or (word[0].isupper() and not begins):
+            found.add(word.casefold())
+    return frozenset(found)
+
+
+def is_proper(forms: Sequence[str], written: frozenset[str]) -> bool:
+    """Whether a form of an entity stands in a question as a proper name: capitals or digits on both sides, in every word."""
+    for form in forms:
+        words = [match[0] for match in _WORDS.finditer(form)]
+        telling = [word for word in words if any(c.isupper() or c.isdigit() for c in word)]
+        if telling and len("".join(words)) >= 2 and all(word.casefold() in written for word in telling):
+            return not all(word.isdigit() for word in telling)
+    return False
+
+
 def similarities(graph: Knowledge, vector: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
     """(n,) cosines of the entities' names with a question; NaN where there is no vector yet. None without vectors."""
     vectors, filled = graph.vectors
@@ -131,10 +158,12 @@ def seeds(
     cosines: NDArray[np.float32] | None,
     floor: float | None,
     most: int = MOST,
+    written: str = "",
 ) -> list[Seed]:
     """At most `most` seeds: named ones by what they cover of the question, then near ones by cosine.
 
-    `floor`: of the cosine; None: no entity is a seed by its vector. `idf`: (terms,) of the question.
+    `floor`: of the cosine; None: no entity is a seed by its vector. `idf`: (terms,) of the question. `written`: the question as it
+    was written, whose capitals tell proper names.
     """
     squares = {
         token: weight**2 for term, weight in zip(question.terms, idf.tolist(), strict=True) for token in term.variants
@@ -158,10 +187,15 @@ def seeds(
     for one in named:
         if not any(held[one] < held[other] for other in chosen):
             chosen.append(one)
+    capitals = proper_words(written)
+    rows = graph.entities.select(["name", "aliases"]).take(chosen[:most]).to_pylist() if chosen else []
     found = [
-        Seed(entity=one, similarity=cosine(one), coverage=round(covered(held[one]), 6), named=True)
-        for one in chosen[:most]
-    ]
+        Seed(
+            entity=one, similarity=cosine(one), coverage=round(covered(held[one]), 6), named=True,
+            proper=is_proper([row["name"], *row["aliases"]], capitals),
+        )
+        for one, row in zip(chosen[:most], rows, strict=True)
+    ]  # fmt: skip
     if cosines is not None and floor is not None and len(found) < most:
         order = np.lexsort((np.arange(len(cosines)), -np.nan_to_num(cosines, nan=-1.0)))[: most + len(chosen)]
         for one in order.tolist():
