@@ -31,7 +31,7 @@ def mcp(
     place: IndexPlace = None,
     storage_option: StorageOptions = None,
 ) -> None:
-    """Serve the tools search, context, follow_links, read_file and status over MCP, on stdin and stdout."""
+    """Serve the tools search, context, ask, follow_links, read_file and status over MCP, on stdin and stdout."""
     from clew.daemon.telemetry import exported
     from clew.errors import MissingPartError, OptionError
 

@@ -19,6 +19,7 @@ from pydantic import BaseModel, Field
 import clew
 from clew.daemon.collections import Collection
 from clew.errors import ClewError
+from clew_client.answers import Answer
 from clew_client.errors import ClientError
 from clew_client.types import ContextResult, Hit, LinkRow, SearchResult, ShownFile, Status
 
@@ -27,8 +28,9 @@ T = TypeVar("T")
 MOST_TEXT = 20_000  # characters of a document that one call gives
 MOST_HITS = 50
 INSTRUCTIONS = """Search a collection of documents that link to each other.
-Use `search` for passages, `context` for all that a question needs within a budget of tokens, `follow_links` to see where a
-document leads, `read_file` to read on from a passage. Cite by path and characters (char_start to char_end)."""
+Use `search` for passages, `context` for all that a question needs within a budget of tokens, `ask` for an answer that is put
+together from cited statements (of a fact, or of the whole collection), `follow_links` to see where a document leads, `read_file` to
+read on from a passage. Cite by path and characters (char_start to char_end)."""
 
 
 class Source(Protocol):
@@ -40,6 +42,10 @@ class Source(Protocol):
 
     def context(self, text: str, *, max_tokens: int, **options: Any) -> ContextResult:
         """Passages within a budget."""
+        ...
+
+    def ask(self, question: str, **options: Any) -> Answer:
+        """An answer with its route and citations."""
         ...
 
     def links(
@@ -72,6 +78,11 @@ class Local:
         """Passages within a budget."""
         with self._collection.lease() as index:
             return index.context(text, max_tokens=max_tokens, **options)
+
+    def ask(self, question: str, **options: Any) -> Answer:
+        """An answer with its route and citations."""
+        with self._collection.lease() as index:
+            return index.ask(question, **options)
 
     def links(
         self, *, path: str | None = None, direction: str | None = None, state: str | None = None
@@ -113,6 +124,31 @@ class Passages(BaseModel):
     incomplete: dict[str, str] = Field(
         default_factory=dict, description="Ways of searching that did not answer wholly."
     )
+
+
+class Cited(BaseModel):
+    """Where a statement stands."""
+
+    n: int = Field(description="As in the answer: [n].")
+    path: str
+    record: str | None = None
+    char_start: int
+    char_end: int
+    text: str
+
+
+class Answered(BaseModel):
+    """An answer, put together from statements of documents."""
+
+    answer: str = Field(description="Statements with [n], a citation each. Empty where nothing was found.")
+    found: bool
+    route: str = Field(description="local: passages and entities; global: reports; mixed, drift: both; none.")
+    reason: str = Field(description="Why this route.")
+    citations: list[Cited]
+    further_questions: dict[str, str] = Field(
+        default_factory=dict, description="Asked on the way, with what was found."
+    )
+    incomplete: dict[str, str] = Field(default_factory=dict, description="What did not answer wholly.")
 
 
 class Links(BaseModel):
@@ -161,6 +197,30 @@ def create_server(source: Source, *, name: str = "clew") -> MCPServer:
         with _told():
             return source.context(question, max_tokens=max_tokens)
 
+    def ask(
+        question: Annotated[str, Field(description="In a sentence, in any language.", max_length=10_000)],
+        route: Annotated[
+            Literal["auto", "local", "mixed", "global", "drift"],
+            Field(description="auto chooses; global and drift are for the whole collection, and need its graph."),
+        ] = "auto",
+        max_statements: Annotated[int, Field(description="Statements of the answer.", ge=1, le=50)] = 6,
+    ) -> Answered:
+        """Answer a question from the documents: statements as they stand there, each with a citation, never made up."""
+        with _told():
+            found = source.ask(question, route=route, max_statements=max_statements)
+        return Answered(
+            answer=found.answer,
+            found=not found.abstained,
+            route=found.route,
+            reason=found.reason,
+            citations=[
+                Cited(**one.model_dump(include={"n", "path", "record", "char_start", "char_end", "text"}))
+                for one in found.citations
+            ],
+            further_questions={one.question: one.answer for one in found.follow_ups},
+            incomplete=found.degraded,
+        )
+
     def follow_links(
         path: Annotated[str, Field(description="A document, as search names it.")],
         direction: Annotated[
@@ -202,7 +262,7 @@ def create_server(source: Source, *, name: str = "clew") -> MCPServer:
         wanted = {"snapshot", "published", "files", "documents", "chunks", "links", "languages", "degraded"}
         return found.model_dump(mode="json", include=wanted)
 
-    tools: list[Callable[..., Any]] = [search, context, follow_links, read_file, status]
+    tools: list[Callable[..., Any]] = [search, context, ask, follow_links, read_file, status]
     for tool in tools:
         server.add_tool(tool, annotations=reading)
     return server

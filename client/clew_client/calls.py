@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ValidationError
 
+from clew_client.answers import Answer, AskRequest
 from clew_client.errors import ClientError, InvalidRequestError, error_class
 from clew_client.graph import DeletedReport, FanoutReport
 from clew_client.service import (
@@ -92,6 +93,16 @@ def request_of(model: type[R], text: str, options: dict[str, Any]) -> R:
         raise InvalidRequestError(f"The option {name} cannot be used: {first['msg']}.") from error
 
 
+def ask_request(question: str, options: dict[str, Any]) -> AskRequest:
+    """A request for an answer from flat options."""
+    try:
+        return AskRequest.model_validate({"question": question, **options})
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise InvalidRequestError(f"The option {name} cannot be used: {first['msg']}.") from error
+
+
 def _of(collection: str, rest: str) -> str:
     return f"/v1/collections/{quote(collection, safe='')}/{rest}"
 
@@ -109,6 +120,12 @@ def search(collection: str, request: SearchRequest) -> Call[SearchResult]:
 def context(collection: str, request: ContextRequest) -> Call[ContextResult]:
     """POST context."""
     return Call(method="POST", path=_of(collection, "context"), model=ContextResult, json=_sent(request))
+
+
+def ask(collection: str, request: AskRequest) -> Call[Answer]:
+    """POST ask."""
+    asked = {"question": request.question, **request.model_dump(mode="json", exclude_defaults=True)}
+    return Call(method="POST", path=_of(collection, "ask"), model=Answer, json=asked)
 
 
 def files(collection: str, *, where: str | None, limit: int, cursor: str | None) -> Call[FilesPage]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import AsyncIterator, Iterator
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -17,8 +18,10 @@ import httpx
 from pydantic import BaseModel
 
 from clew_client import calls
-from clew_client.calls import PAGE, Call, request_of
+from clew_client.answers import Answer, AskRequest
+from clew_client.calls import PAGE, Call, ask_request, request_of
 from clew_client.errors import ConnectionFailedError, NotFoundError
+from clew_client.events import AnswerEvent, EventReader
 from clew_client.graph_client import AsyncGraph, Graph
 from clew_client.retrying import Retries
 from clew_client.rows import AsyncRows, Rows
@@ -38,6 +41,7 @@ M = TypeVar("M", bound=BaseModel)
 
 TIMEOUT = 60.0  # seconds; the service's own limit is shorter
 CONNECTIONS = 20
+_EVENTS = {"Accept": "text/event-stream"}
 
 
 def _options(url: str, api_key: str | None, timeout: float, headers: dict[str, str] | None) -> dict[str, Any]:
@@ -152,6 +156,29 @@ class Client:
         """Passages for a model, within a budget of tokens."""
         request = request_of(ContextRequest, text, {"max_tokens": max_tokens, **options})
         return self._run(calls.context(collection or self.name, request))
+
+    def ask(self, question: str, *, collection: str | None = None, **options: Any) -> Answer:
+        """Answer a question on the route that suits it. `options` are the fields of AskRequest."""
+        return self.reply(ask_request(question, options), collection=collection)
+
+    def reply(self, request: AskRequest, *, collection: str | None = None) -> Answer:
+        """Answer a whole request of that kind."""
+        return self._run(calls.ask(collection or self.name, request))
+
+    def ask_events(self, question: str, *, collection: str | None = None, **options: Any) -> Iterator[AnswerEvent]:
+        """The same answer as it comes: the route, statements, citations, and the whole at last. Not tried again."""
+        call = calls.ask(collection or self.name, ask_request(question, options))
+        reader = EventReader(call)
+        try:
+            with self._http.stream(**call.arguments(), headers=_EVENTS) as response:
+                if response.status_code != 200:
+                    raise call.error(response.status_code, response.read(), response.headers)
+                for line in response.iter_lines():
+                    if (event := reader.line(line)) is not None:
+                        yield event
+        except httpx.TransportError as error:
+            raise _unreachable(call, error) from error
+        reader.end()
 
     def files(self, where: str | None = None, *, collection: str | None = None) -> Rows[FileRow]:
         """Files by path."""
@@ -281,6 +308,31 @@ class AsyncClient:
         """Passages for a model, within a budget of tokens."""
         request = request_of(ContextRequest, text, {"max_tokens": max_tokens, **options})
         return await self._run(calls.context(collection or await self.name(), request))
+
+    async def ask(self, question: str, *, collection: str | None = None, **options: Any) -> Answer:
+        """Answer a question on the route that suits it. `options` are the fields of AskRequest."""
+        return await self.reply(ask_request(question, options), collection=collection)
+
+    async def reply(self, request: AskRequest, *, collection: str | None = None) -> Answer:
+        """Answer a whole request of that kind."""
+        return await self._run(calls.ask(collection or await self.name(), request))
+
+    async def ask_events(
+        self, question: str, *, collection: str | None = None, **options: Any
+    ) -> AsyncIterator[AnswerEvent]:
+        """The same answer as it comes: the route, statements, citations, and the whole at last. Not tried again."""
+        call = calls.ask(collection or await self.name(), ask_request(question, options))
+        reader = EventReader(call)
+        try:
+            async with self._http.stream(**call.arguments(), headers=_EVENTS) as response:
+                if response.status_code != 200:
+                    raise call.error(response.status_code, await response.aread(), response.headers)
+                async for line in response.aiter_lines():
+                    if (event := reader.line(line)) is not None:
+                        yield event
+        except httpx.TransportError as error:
+            raise _unreachable(call, error) from error
+        reader.end()
 
     def files(self, where: str | None = None, *, collection: str | None = None) -> AsyncRows[FileRow]:
         """Files by path."""

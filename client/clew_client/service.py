@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from clew_client.answers import RouteName
 from clew_client.graph import ClaimRow, CommunityRow, EntityRow, RelationRow, ReportRow
 from clew_client.types import ChunkRow, ErrorRow, FileRow, LinkRow, Location, Status
 from clew_client.upkeep import SnapshotRow
@@ -106,6 +107,13 @@ class ReportsPage(Page):
     """Reports; of one build the coarsest and heaviest first."""
 
     reports: tuple[ReportRow, ...] = ()
+
+
+class RouteChosen(_Answer):
+    """The first event of an answer that is streamed; a second one where another route is taken instead."""
+
+    route: RouteName
+    reason: str
 
 
 class GenerateRequest(BaseModel):

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import GaugeMetricFamily
 
 from clew.daemon.collections import Collections
+from clew_client.answers import Answer
 from clew_client.types import SearchResult
 
 if TYPE_CHECKING:
@@ -50,8 +51,27 @@ class Metrics:
             ("collection", "path"),
             registry=self.registry,
         )
+        self._answers = Counter(
+            "clew_answers",
+            "Answers by route; none: nothing was found.",
+            ("collection", "route"),
+            registry=self.registry,
+        )
+        self._answer_seconds = Histogram(
+            "clew_answer_seconds",
+            "Seconds of an answer, by route.",
+            ("collection", "route"),
+            buckets=_BUCKETS,
+            registry=self.registry,
+        )
+        self._spent = Counter(
+            "clew_answer_cost",
+            "What answers cost: model_calls, tokens_in, tokens_out, context_chars, money.",
+            ("collection", "what"),
+            registry=self.registry,
+        )
         self.refused = Counter(
-            "clew_refused", "Requests refused: overloaded, rate, key, access.", ("reason",), registry=self.registry
+            "clew_refused", "Requests refused: overloaded, key, access.", ("reason",), registry=self.registry
         )
         self.registry.register(_State(collections, admission))
 
@@ -66,6 +86,13 @@ class Metrics:
             self._stages.labels(collection, stage).observe(milliseconds / 1000)
         for path in result.degraded:
             self._degraded.labels(collection, path).inc()
+
+    def observe_answer(self, collection: str, answer: Answer, seconds: float) -> None:
+        """The route of an answer, how long it took, and what it cost."""
+        self._answers.labels(collection, "none" if answer.abstained else answer.route).inc()
+        self._answer_seconds.labels(collection, answer.route).observe(seconds)
+        for what in ("model_calls", "tokens_in", "tokens_out", "context_chars", "money"):
+            self._spent.labels(collection, what).inc(getattr(answer.cost, what) or 0)
 
     def text(self) -> bytes:
         """All figures now."""

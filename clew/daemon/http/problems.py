@@ -104,6 +104,11 @@ def headers_of(problem: Problem, error: ClewError | None = None) -> dict[str, st
     return {}
 
 
+def log_defect(request: Request, error: Exception) -> None:
+    """Keep what went wrong in the log, under the id that the asker is told."""
+    logger.error("a defect of clew", exc_info=error, extra={"request_id": _id(request)})
+
+
 def install(app: FastAPI) -> None:
     """Let every error of an app be answered as a problem."""
     from fastapi.exceptions import RequestValidationError
@@ -118,6 +123,8 @@ def install(app: FastAPI) -> None:
     async def of_clew(request: Request, error: Exception) -> Response:
         assert isinstance(error, ClewError)
         problem = problem_of(error, instance=_id(request))
+        if problem.status in (401, 403, 429):
+            request.app.state.answering.metrics.refused.labels(problem.type.rpartition(":")[2]).inc()
         if problem.status >= 500:
             logger.error("%s", error, exc_info=error, extra={"request_id": _id(request)})
         return answer(problem, headers_of(problem, error))
@@ -143,7 +150,7 @@ def install(app: FastAPI) -> None:
         return answer(Problem(title=title, status=error.status_code, instance=_id(request)), error.headers)
 
     async def of_defect(request: Request, error: Exception) -> Response:
-        logger.error("a defect of clew", exc_info=error, extra={"request_id": _id(request)})
+        log_defect(request, error)
         return answer(
             Problem(
                 type="urn:clew:problem:internal",

@@ -322,3 +322,28 @@ def test_ids_and_handles_of_a_limited_graph_cannot_be_tried_out(asked: Asked) ->
         assert key not in {other["evidence"]["chunk_key"] for other in whole}
         chunk = asked.whole.get(f"/v1/collections/shared/chunks/{key}", headers=headers).json()
         assert chunk["path"] == row["evidence"]["path"]
+
+
+ASKED: list[dict[str, Any]] = [
+    {"question": "What is the Harbour Authority?"},
+    {"question": "What does the Northgate Terminal cost?"},
+    {"question": "What is the Slag Council?"},
+    {"question": "What is the Keel Register?"},
+    {"question": "Which themes dominate this collection?"},
+    {"question": "Which themes dominate this collection?", "route": "global"},
+    {"question": "How does the Harbour Authority relate to the other offices?", "route": "drift"},
+    {"question": "Who requires Form 12?", "route": "mixed"},
+    {"question": "safety training of the Anvil Guild", "route": "local", "hops": 3},
+]
+
+
+@pytest.mark.parametrize("question", ASKED, ids=lambda asked: f"{asked.get('route', 'auto')} {asked['question']}")
+def test_answers_are_those_of_an_index_of_the_files_alone(asked: Asked, question: dict[str, Any]) -> None:
+    """Route and reason, entities passed by, reports read, statements, citations, cost: all of it."""
+    mine, expected = asked.both("POST", "shared/ask", key="strict", json=question)
+    assert mine == expected
+    paths = {citation["path"].partition("/")[0] for citation in mine["citations"]}
+    assert paths <= {MINE}
+    # Without lexical statistics of its own a key may be given other passages, never others' words; the helper looks.
+    limited, _ = asked.both("POST", "shared/ask", key="limited", json=question)
+    assert {citation["path"].partition("/")[0] for citation in limited["citations"]} <= {MINE}

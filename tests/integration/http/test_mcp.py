@@ -32,7 +32,7 @@ def talk(collections: Collections, ask: Ask) -> None:
 def test_assistant_finds_reads_on_and_follows(collections: Collections) -> None:
     async def ask(client: McpClient) -> None:
         tools = (await client.list_tools()).tools
-        assert {tool.name for tool in tools} == {"search", "context", "follow_links", "read_file", "status"}
+        assert {tool.name for tool in tools} == {"search", "context", "ask", "follow_links", "read_file", "status"}
         assert all(tool.description and tool.annotations and tool.annotations.read_only_hint for tool in tools)
         found = await _call(client, "search", query="rotate a signing key", k=3)
         assert len(found["passages"]) == 3
@@ -45,6 +45,14 @@ def test_assistant_finds_reads_on_and_follows(collections: Collections) -> None:
         context = await _call(client, "context", question="rotate a signing key", max_tokens=300)
         assert 0 < context["tokens"] <= 300
         assert (await _call(client, "status"))["chunks"] > 0
+        answered = await _call(client, "ask", question="What is a signing key?", route="local")
+        assert answered["found"]
+        assert f"[{answered['citations'][0]['n']}]" in answered["answer"]
+        cited = answered["citations"][0]
+        read = await _call(
+            client, "read_file", path=cited["path"], start=cited["char_start"], length=len(cited["text"])
+        )
+        assert read["text"] == cited["text"]
 
     talk(collections, ask)
 
@@ -56,6 +64,7 @@ def test_what_is_wrong_is_said_to_the_assistant(collections: Collections) -> Non
             ("read_file", {"path": "no/such.md"}, "holds no file 'no/such.md'"),
             ("follow_links", {"path": "no/such.md"}, "holds no file"),
             ("search", {"query": "x", "k": 0}, "greater than or equal to 1"),
+            ("ask", {"question": "Which themes dominate?", "route": "global"}, "has no graph"),
         ):
             answer = await client.call_tool(tool, arguments)
             assert answer.is_error
