@@ -136,6 +136,7 @@ class Collection:
         self._moving = False
         self._error: str | None = None
         self._next_move = 0.0
+        self._chance = random.Random()  # its own: a program that seeds the common one must not bring followers into step
         self._wake = threading.Event()
         self._ending = False
         self._thread: threading.Thread | None = None
@@ -184,7 +185,7 @@ class Collection:
                 self._error = f"{type(error).__name__}: {error}"
                 failures += 1
             usual = RETRY_SECONDS if self._served is None else poll
-            self._wake.wait(min(LONGEST_PAUSE, usual * 2 ** min(failures, 10)) * random.uniform(0.8, 1.0))
+            self._wake.wait(min(LONGEST_PAUSE, usual * 2 ** min(failures, 10)) * self._chance.uniform(0.8, 1.0))
             self._wake.clear()
 
     def look(self) -> bool:
