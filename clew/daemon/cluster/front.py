@@ -129,6 +129,8 @@ class ClusterFront(HttpFront):
                 plan = Plan.of(configured, self._names & set(configured.config.collections))
                 query = configured.config.query
                 if deployed != (plan, query):
+                    room = f"{query.minimum} to {query.maximum} of them, each {query.cpus:g} cores"
+                    _log.info("Deploying replicas (%s); they start as soon as the cluster has room.", room)
                     bound = replicas(plan, query, configured.config.cluster)
                     serve.run(bound, name=application, route_prefix=None)
                     handle = serve.get_deployment_handle(REPLICAS, app_name=application)

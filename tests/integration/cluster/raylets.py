@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 STORE_BYTES = 150 << 20  # of a node's object store
-STARTS = 4
+STARTS = 8
 
 
 @dataclass(kw_only=True)
@@ -57,7 +57,7 @@ class Raylets:
 
 
 def patiently(start: Callable[[], Any]) -> Any:
-    """Ray gives a node thirty seconds to start, whatever the machine is busy with."""
+    """Ray gives a node thirty seconds to start, and its agents fifteen, whatever the machine is busy with."""
     for attempt in range(STARTS):
         try:
             return start()
