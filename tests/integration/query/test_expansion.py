@@ -102,6 +102,24 @@ def key(row: LinkRow) -> tuple[str, str | None, str, str]:
     return row.source, row.target, row.href, row.anchor
 
 
+@pytest.mark.parametrize("k", [1, 4, 15])
+def test_the_first_hits_do_not_depend_on_how_many_are_asked_for(index: clew.Index, k: int) -> None:
+    """Half of the hits of twice as many, with their scores and trails; also where links led to them."""
+    trails = 0
+    for question in LINKED[:5]:
+        few, many = (index.search(question["text"], k=count, hops=2).hits for count in (k, 2 * k))
+        assert len(few) == k
+        assert [(seen(hit), hit.score) for hit in few] == [(seen(hit), hit.score) for hit in many[:k]]
+        trails += sum(bool(hit.trail) for hit in few)
+    assert trails > 0 or k == 1
+
+
+def seen(hit: Hit) -> tuple[object, ...]:
+    """What a reader sees of a hit, numbers aside."""
+    steps = [(step.path, step.href, step.anchor, step.direction) for step in hit.trail]
+    return hit.rank, hit.path, hit.char_start, hit.char_end, steps
+
+
 def outside(hits: tuple[Hit, ...], folders: tuple[str, ...]) -> set[str]:
     """Paths of hits and of steps that do not begin with one of these."""
     paths = {hit.path for hit in hits} | {step.path for hit in hits for step in hit.trail}
@@ -148,3 +166,29 @@ def test_forbidden_documents_cannot_be_told_from_absent_ones(root: Path, tmp_pat
     assert [(hit.path, hit.char_start) for hit in mine] == [(hit.path, hit.char_start) for hit in theirs]
     # Weights of links are cosines in float32, computed many at a time.
     assert [hit.score for hit in mine] == pytest.approx([hit.score for hit in theirs], abs=1e-6)
+
+
+def test_an_index_that_grew_follows_links_as_one_built_at_once(root: Path, tmp_path: Path) -> None:
+    """Chunks that came last have the highest keys, and links to what was missing were broken at first: neither is seen."""
+    grown, whole = tmp_path / "grown", tmp_path / "whole"
+    for round_ in (("people/",), ("ops/",), ("quality/",)):
+        for file in root.rglob("*.md"):
+            path = file.relative_to(root)
+            if path.as_posix().startswith(round_):
+                for folder in (grown, whole):
+                    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                    (folder / path).write_bytes(file.read_bytes())
+        clew.index(str(grown), embedder="hashing:32", workers=0)
+    clew.index(str(whole), embedder="hashing:32", workers=0)
+    trails = 0
+    with clew.open(str(grown)) as one, clew.open(str(whole)) as other:
+        for question in LINKED:
+            mine, theirs = (index.search(question["text"], k=50, hops=2).hits for index in (one, other))
+            assert len({hit.chunk_key for hit in mine}) == len(mine) > 30
+            assert [seen(hit) for hit in mine] == [seen(hit) for hit in theirs]
+            # Weights of links are cosines in float32, computed many at a time.
+            assert [hit.score for hit in mine] == pytest.approx([hit.score for hit in theirs], abs=1e-6)
+            trails += sum(bool(hit.trail) for hit in mine)
+        keys = [{(hit.path, hit.chunk_key) for hit in index.search("key", k=50).hits} for index in (one, other)]
+    assert trails > 0
+    assert keys[0] != keys[1]  # the two did number their chunks differently
