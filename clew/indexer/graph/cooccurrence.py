@@ -32,11 +32,13 @@ def cooccurrences(entity: Ints, passage: Ints, document: Ints, priority: Ints) -
 
     The arrays are a mention each, in any order. Of a passage's entities at most MOST_OF_A_PASSAGE count, those of the smallest `priority` (ties by entity).
     """
-    order = np.lexsort((entity, priority, passage, document))
+    # Each entity once a passage, by its first mention in the order of priority: a second one behind others would be its own neighbour.
+    order = np.lexsort((priority, entity, passage, document))
+    keep = np.ones(len(order), dtype=bool)
+    keep[1:] = (entity[order][1:] != entity[order][:-1]) | (passage[order][1:] != passage[order][:-1])
+    order = order[keep]
+    order = order[np.lexsort((entity[order], priority[order], passage[order], document[order]))]
     entity, passage, document = entity[order], passage[order], document[order]
-    keep = np.ones(len(entity), dtype=bool)
-    keep[1:] = (entity[1:] != entity[:-1]) | (passage[1:] != passage[:-1])
-    entity, passage, document = entity[keep], passage[keep], document[keep]
     starts = np.flatnonzero(np.r_[True, passage[1:] != passage[:-1]]) if len(passage) else np.empty(0, np.int64)
     place = np.arange(len(passage)) - np.repeat(starts, np.diff(np.r_[starts, len(passage)]))
     keep = place < MOST_OF_A_PASSAGE

@@ -17,16 +17,17 @@ from clew.indexer.graph.cooccurrence import cooccurrences, ranked
 from clew.indexer.graph.difference import bring_to, digests
 from clew.indexer.tables import create_or_empty
 
-ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 5), st.integers(0, 2)), max_size=40)
+ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 5), st.integers(0, 2), st.integers(0, 3)), max_size=40)
 
 
 @settings(deadline=None, max_examples=60)
 @given(ROWS)
-def test_weight_counts_the_documents_in_which_two_share_a_passage(rows: list[tuple[int, int, int]]) -> None:
+def test_weight_counts_the_documents_in_which_two_share_a_passage(rows: list[tuple[int, int, int, int]]) -> None:
     entity = np.array([row[0] for row in rows], dtype=np.int64)
     document = np.array([row[2] for row in rows], dtype=np.int64)
     passage = np.array([row[2] * 10 + row[1] for row in rows], dtype=np.int64)  # of one document each
-    edges = cooccurrences(entity, passage, document, np.zeros(len(rows), dtype=np.int64))
+    priority = np.array([row[3] for row in rows], dtype=np.int64)  # of mentions: those of one entity differ
+    edges = cooccurrences(entity, passage, document, priority)
     together: dict[tuple[int, int], set[int]] = defaultdict(set)
     where: dict[tuple[int, int], int] = {}
     for key in sorted(set(passage.tolist())):
