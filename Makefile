@@ -35,6 +35,10 @@ install: $(READY)  ## .venv with everything for development; the command is .ven
 demo: $(READY)  ## index the example collection and search it
 	@$(BIN)/clew demo
 
+.PHONY: demo-web
+demo-web: $(READY)  ## the example collection in the browser, until Ctrl-C (PORT=8610; CHECK=1 looks at a first visit, and ends)
+	@$(BIN)/python -m benchmarks.web_demo
+
 .PHONY: demo-cluster
 demo-cluster: $(READY) $(VENV)/.ray  ## a Ray cluster, an S3 server, the service: a change arrives in a search by itself
 	@$(BIN)/python -m benchmarks.cluster_demo

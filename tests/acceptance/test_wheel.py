@@ -77,6 +77,8 @@ def test_wheel_holds_the_examples_and_says_that_it_is_typed(built: Path) -> None
         if path.is_file() and ".clew" not in path.parts:  # somebody may have indexed it in place
             assert f"clew/examples/handbook/{path.relative_to(handbook()).as_posix()}" in names
     assert {"clew/py.typed", "clew/examples/questions.jsonl", "clew/examples/qrels.tsv"} <= names
+    for path in (HOUSE / "clew/daemon/web/static").iterdir():
+        assert f"clew/daemon/web/static/{path.name}" in names
     assert {name.partition("/")[0] for name in names if ".dist-info" not in name} == {"clew"}
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert any(name.endswith("licenses/NOTICE") for name in names)

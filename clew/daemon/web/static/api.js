@@ -31,10 +31,10 @@ const sleep = (seconds, signal) => new Promise((done, stop) => {
   signal?.addEventListener("abort", () => { clearTimeout(timer); stop(signal.reason); });
 });
 
-async function send(method, path, { params, body, signal }) {
+async function send(method, path, { params, body, signal, onEvent }) {
   const url = new URL(path, BASE);
   for (const [name, value] of Object.entries(params ?? {})) if (value !== null && value !== undefined) url.searchParams.set(name, value);
-  const headers = { Accept: "application/json" };
+  const headers = { Accept: onEvent ? "text/event-stream" : "application/json" };
   const used = key.get();
   if (used) headers.Authorization = `Bearer ${used}`;
   if (body) headers["Content-Type"] = "application/json";
@@ -45,12 +45,34 @@ async function send(method, path, { params, body, signal }) {
     if (signal?.aborted) throw error;
     throw new Problem(0);
   }
+  if (response.ok && (response.headers.get("Content-Type") ?? "").startsWith("text/event-stream")) return told(response.body, onEvent, used);
   if (response.ok) return { used, answer: await response.json() };
   let problem = {};
   try { problem = await response.json(); } catch { /* not of this service: the status says all there is */ }
   const failure = new Problem(response.status, problem);
   failure.retry = Number(response.headers.get("Retry-After")) || null;
   return { used, failure };
+}
+
+/** An answer that comes as events: each is told of, `done` holds the whole, `error` a problem. */
+async function told(body, onEvent, used) {
+  let rest = "";
+  for (const reader = body.pipeThrough(new TextDecoderStream()).getReader(); ; ) {
+    const { value, done } = await reader.read();
+    if (done) return { used, failure: new Problem(0) }; // it broke off before it was whole
+    const blocks = (rest + value).split(/\r?\n\r?\n/);
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const lines = block.split(/\r?\n/);
+      const name = lines.find((line) => line.startsWith("event:"))?.slice(6).trim();
+      const data = lines.filter((line) => line.startsWith("data:")).map((line) => line.slice(5)).join("\n");
+      if (!name || !data) continue;
+      const given = JSON.parse(data);
+      if (name === "done") return { used, answer: given };
+      if (name === "error") return { used, failure: new Problem(given.status ?? 500, given) };
+      onEvent(name, given);
+    }
+  }
 }
 
 /** The answer's JSON. A Problem where there is none; a key is asked for, and a short wait waited, by itself. */

@@ -57,7 +57,10 @@ export class AskView {
     put(this.out, h("p", { class: "count", id: "answer" }, t("asking")), waiting(3));
     announce(t("asking"));
     try {
-      const answer = await request("POST", of(state.collection, "ask"), { signal, body: { question: state.q.trim(), route: state.route } });
+      const answer = await request("POST", of(state.collection, "ask"), {
+        signal, body: { question: state.q.trim(), route: state.route },
+        onEvent: (name, told) => { if (name === "route" && !signal.aborted) put(this.out, h("h2", { class: "hidden", id: "answer" }, t("answer")), routed(told), waiting(3)); },
+      });
       if (signal.aborted) return;
       this.last = { id: this.id(state), answer };
       this.draw(answer);
@@ -93,7 +96,7 @@ export class AskView {
     const degraded = Object.entries(answer.degraded ?? {});
     put(this.out,
       h("h2", { class: "hidden", id: "answer" }, t("answer")),
-      h("p", { class: "routed" }, h("span", { class: "badge route" }, `${t("route")}: ${t(answer.route)}`), h("span", { class: "reason" }, answer.reason)),
+      routed(answer),
       degraded.length ? h("div", { class: "aside warn" }, h("div", {}, h("p", {}, t("degraded")), h("ul", {}, degraded.map(([name, why]) => h("li", {}, h("strong", {}, name), " ", why))))) : null,
       answer.abstained || !lines.length ? note(t("abstained"), lines.length ? null : t("abstainedDetail")) : null,
       lines.length ? h("div", { class: "answer" }, body) : null,
@@ -106,3 +109,5 @@ export class AskView {
       spent.length ? h("p", { class: "count spent" }, h("span", { class: "hidden" }, `${t("cost")}: `), spent.join(" · ")) : null);
   }
 }
+
+const routed = ({ route, reason }) => h("p", { class: "routed" }, h("span", { class: "badge route" }, `${t("route")}: ${t(route)}`), h("span", { class: "reason" }, reason));

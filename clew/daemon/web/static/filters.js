@@ -16,19 +16,21 @@ const toggled = (state, name, value) => {
   return { ...state, facets: { ...state.facets, [name]: had ? kept : [...kept, value] } };
 };
 
-/** The filters of a state as chips; each is a button that takes it away. */
-export function chips(state) {
+/** The filters as chips; each is a button that takes it away. `now` gives the state at the time of a click: words were typed, or
+ * another filter chosen, since these were drawn. */
+export function chips(now) {
+  const state = now();
   const one = (text, without) =>
-    h("li", {}, h("button", { type: "button", class: "chip", "aria-label": t("removeFilter", { value: text }), onclick: () => go(without) }, h("span", {}, text), icon("close")));
+    h("li", {}, h("button", { type: "button", class: "chip", "aria-label": t("removeFilter", { value: text }), onclick: () => go(without(now())) }, h("span", {}, text), icon("close")));
   const all = [
-    ...FACETS.flatMap((name) => state.facets[name].map((value) => one(`${t(name)}: ${label(name, value)}`, toggled(state, name, value)))),
-    ...state.where.map((text, place) => one(text, { ...state, where: state.where.filter((_, index) => index !== place) })),
+    ...FACETS.flatMap((name) => state.facets[name].map((value) => one(`${t(name)}: ${label(name, value)}`, (at) => toggled(at, name, value)))),
+    ...state.where.map((text) => one(text, (at) => ({ ...at, where: at.where.filter((other) => other !== text) }))),
   ];
   return all.length ? h("ul", { class: "chips", "aria-label": t("filters") }, all) : null;
 }
 
 /** A field for a filter in words; `wrong` of the service points at its column. */
-export function field(state) {
+export function field(now) {
   const wrong = h("p", { class: "wrong", id: "filter-wrong", role: "alert", hidden: true });
   const input = h("input", { type: "text", id: "filter", class: "field", placeholder: t("filterHint"), autocomplete: "off", autocapitalize: "off", spellcheck: "false", maxlength: 2000, "aria-describedby": "filter-wrong" });
   const add = async (event) => {
@@ -36,7 +38,7 @@ export function field(state) {
     const text = input.value.trim();
     if (!text) return;
     try {
-      await request("GET", of(state().collection, "facets"), { params: { where: text, limit: 1 } });
+      await request("GET", of(now().collection, "facets"), { params: { where: text, limit: 1 } });
     } catch (problem) {
       wrong.hidden = false;
       const at = problem.column;
@@ -45,7 +47,7 @@ export function field(state) {
       input.setAttribute("aria-invalid", "true");
       return;
     }
-    go({ ...state(), where: [...state().where, text] });
+    go({ ...now(), where: [...now().where.filter((other) => other !== text), text] });
   };
   return h("form", { class: "filter", onsubmit: add, autocomplete: "off" },
     h("label", { for: "filter" }, t("filterLabel")), h("div", { class: "joined" }, input, h("button", { type: "submit", class: "button" }, t("add"))), wrong);
@@ -63,7 +65,9 @@ export async function counts(state, signal) {
   return { documents: whole.documents, fields: { ...whole.fields, ...Object.fromEntries(others) } };
 }
 
-export function panel(state, found) {
+/** Counts as lists of buttons. */
+export function panel(now, found) {
+  const state = now();
   return FACETS.filter((name) => found.fields[name]?.length || state.facets[name].length).map((name) => {
     const chosen = state.facets[name];
     const values = [...chosen.filter((value) => !found.fields[name].some((one) => one.value === value)).map((value) => ({ value, documents: null })), ...found.fields[name]];
@@ -71,7 +75,7 @@ export function panel(state, found) {
     const draw = () => {
       const shown = open.has(name) ? values : values.slice(0, Math.max(FEW, chosen.length));
       put(list, shown.map(({ value, documents }) =>
-        h("li", {}, h("button", { type: "button", class: "value", "aria-pressed": String(chosen.includes(value)), onclick: () => go(toggled(state, name, value)) },
+        h("li", {}, h("button", { type: "button", class: "value", "aria-pressed": String(chosen.includes(value)), onclick: () => go(toggled(now(), name, value)) },
           h("span", { class: "name" }, label(name, value)), documents === null ? null : h("span", { class: "count" }, number(documents))))));
     };
     const more = h("button", { type: "button", class: "plain", "aria-expanded": String(open.has(name)), onclick: () => {

@@ -85,12 +85,12 @@ export class SearchView {
   }
 
   filters() {
-    put(this.chips, chips(this.state));
+    put(this.chips, chips(() => this.now()));
     this.counting?.abort();
     this.counting = new AbortController();
     const { signal } = this.counting;
     counts(this.state, signal).then((found) => {
-      if (!signal.aborted) put(this.values, panel(this.state, found));
+      if (!signal.aborted) put(this.values, panel(() => this.now(), found));
     }).catch((problem) => { if (!signal.aborted && ![400, 401].includes(problem.status)) put(this.values); });
   }
 

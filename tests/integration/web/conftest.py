@@ -1,0 +1,213 @@
+"""A service with collections behind a socket, and a real browser that looks at its page.
+
+One Chromium for all of these tests: they share the xdist group `browser`. The driver keeps an event loop in its thread, so it ends
+with the last of them and not with the session.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+
+import clew
+from clew.connectors.objects import ObjectStore
+from clew.daemon import keys as keys_module
+from clew.daemon.collections import Collection, Collections
+from clew.daemon.http.app import create_app
+from clew.daemon.http.server import Server
+from clew.daemon.http.settings import HttpSettings
+from clew.daemon.keys import KeyRing, Keys
+from clew.examples import handbook
+from tests.integration.web.payloads import write_hostile_collection
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+PATIENCE = 120.0  # seconds; a machine may be busy: only what never comes fails
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+SWITCHES = [
+    "--no-sandbox",  # the tests may run as root, and the pages are their own
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+    "--no-first-run",
+]
+
+
+@dataclass(kw_only=True)
+class Site:
+    """A service that listens."""
+
+    base: str
+    collections: Collections
+    roots: dict[str, Path] = field(default_factory=dict)
+
+    def url(self, **parameters: Any) -> str:
+        """The page in a state."""
+        return f"{self.base}/?{urlencode(parameters, doseq=True)}" if parameters else f"{self.base}/"
+
+    def api(self, path: str, **options: Any) -> Any:
+        """What the API answers, for comparison."""
+        response = httpx.request(options.pop("method", "GET"), f"{self.base}/v1/collections/{path}", **options)
+        response.raise_for_status()
+        return response.json()
+
+
+@pytest.fixture(scope="package")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The page cache of these tests; hashes of keys are quick in them."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        patch.setattr(keys_module, "_N", 1 << 4)
+        yield folder
+
+
+@pytest.fixture(scope="package")
+def roots(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, Path]:
+    """Folders with an index in each, by the name of the collection."""
+    folder = tmp_path_factory.mktemp("sites")
+    book = folder / "handbook"
+    shutil.copytree(handbook(), book, ignore=shutil.ignore_patterns(".clew", "ru", "quality", "telemetry", "meetings"))
+    (book / "broken.pdf").write_bytes(b"%PDF-1.4 nothing else")
+    hostile = folder / "hostile"
+    write_hostile_collection(hostile)
+    live = folder / "live"
+    live.mkdir()
+    (live / "one.md").write_text("# One\n\nThe first file.\n")
+    os.utime(live / "one.md", (1_000_000_000, 1_000_000_000))
+    for root in (book, hostile, live):
+        clew.index(str(root), embedder="hashing:32", workers=0)
+    return {"handbook": book, "hostile": hostile, "live": live}
+
+
+@pytest.fixture(scope="package")
+def site(roots: dict[str, Path]) -> Iterator[Site]:
+    """All of them, for whoever asks on this machine."""
+    with serving({name: Collection(name, str(root)) for name, root in roots.items()}) as served:
+        served.roots.update(roots)
+        yield served
+
+
+@pytest.fixture
+def locked(roots: dict[str, Path], tmp_path: Path) -> Iterator[tuple[Site, Keys]]:
+    """The handbook alone, for holders of a key."""
+    store = ObjectStore.open(str(tmp_path / "keys"))
+    with serving({"handbook": Collection("handbook", str(roots["handbook"]))}, KeyRing(store)) as served:
+        yield served, Keys(store)
+
+
+class serving:
+    """Collections behind a socket on a free port, until the block ends."""
+
+    def __init__(self, collections: dict[str, Collection], keys: KeyRing | None = None) -> None:
+        self._collections = Collections(collections)
+        settings = HttpSettings()
+        self._server = Server(
+            create_app(self._collections, settings=settings, keys=keys), host="127.0.0.1", port=0, settings=settings
+        )
+
+    def __enter__(self) -> Site:
+        self._collections.start()
+        self._server.start()
+        until(lambda: self._collections.ready)
+        assert self._server.address is not None
+        base = f"http://127.0.0.1:{self._server.address[1]}"
+        until(lambda: _answers(base))
+        return Site(base=base, collections=self._collections)
+
+    def __exit__(self, *_: object) -> None:
+        self._server.stop()
+        self._collections.close()
+
+
+def _answers(base: str) -> bool:
+    try:
+        return httpx.get(f"{base}/readyz").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+@pytest.fixture(scope="package")
+def chromium() -> str:
+    """Where the browser is; `CLEW_CHROMIUM` says another place. Skips where there is none."""
+    pytest.importorskip("playwright", reason="playwright drives the browser: it is in the group `test`")
+    found = next(
+        (
+            where
+            for where in (os.environ.get("CLEW_CHROMIUM"), *map(shutil.which, NAMES))
+            if where and Path(where).is_file()
+        ),
+        None,
+    )
+    if found is None:
+        pytest.skip("no Chromium here: install the package chromium (CI does), or say where one is in CLEW_CHROMIUM")
+    return found
+
+
+@pytest.fixture(scope="package")
+def browser(chromium: str) -> Iterator[Browser]:
+    """One Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=chromium, args=SWITCHES)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def faults() -> list[str]:
+    """What went wrong in the pages of a test: exceptions, console errors, policy violations. A test that expects some empties it."""
+    return []
+
+
+@pytest.fixture
+def visit(browser: Browser, faults: list[str]) -> Iterator[Callable[..., Page]]:
+    """Opens pages, each in a context of its own; a page in which anything went wrong fails its test."""
+    contexts: list[BrowserContext] = []
+
+    def opened(
+        url: str, *, width: int = 1280, height: int = 900, scripts: tuple[str, ...] = (), **options: Any
+    ) -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, **{"locale": "en-GB", "reduced_motion": "reduce", **options}
+        )
+        context.set_default_timeout(PATIENCE * 1000)
+        contexts.append(context)
+        page = context.new_page()
+        for script in scripts:
+            page.add_init_script(script)
+        page.on("pageerror", lambda error: faults.append(f"exception: {error}"))
+        page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+        page.goto(url, wait_until="commit")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not faults
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait for a condition. Each look at a page is work for three processes: not too many of them."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it did not come about in time"
+        time.sleep(0.05)
+
+
+def holds(page: Page, condition: str, argument: Any = None) -> None:
+    """Wait until a function of the page gives something. (Playwright's own way compiles a string, which the policy forbids.)"""
+    until(lambda: page.evaluate(condition, argument))
