@@ -55,6 +55,14 @@ def usable(port: int) -> int:
     return port
 
 
+def settled(address: str) -> bool:
+    """Whether everything is indexed: texts can be searched before vectors and links are there."""
+    import httpx
+
+    status = httpx.get(f"{address}/v1/collections/handbook/status", timeout=30).json()
+    return bool(status["upkeep"]["phase"] == "watching" and status["vectors"] == status["chunks"])
+
+
 def visit(address: str) -> str:
     """A first visit as a browser makes it, in figures."""
     import httpx
@@ -109,6 +117,7 @@ def main() -> None:
                 lambda: httpx.get(f"{address}/readyz", timeout=30).status_code == 200,
             )
             if check:
+                until("the links and vectors", process, log, lambda: settled(address))
                 figures = visit(address)
             else:
                 say(f"open {address}/ in a browser; Ctrl-C ends it")

@@ -62,7 +62,7 @@ export function trail(hit, state) {
         : h("a", { href: write({ ...state, view: "document", path, record: null, from: null, to: null }), title: path }, short(nameOf(path), 40, true)));
   const thread = (step) =>
     h("li", { class: `thread ${step.direction}` }, step.direction === "in" ? icon("left") : null,
-      h("span", { class: "anchor", title: step.href }, short(step.anchor || step.href, 48)), icon(step.direction === "in" ? "left" : "right"));
+      h("span", { class: "anchor", title: step.href }, short(step.anchor || step.href, 48)), step.direction === "in" ? null : icon("right"));
   return h("div", { class: "trail" }, h("p", { class: "hidden" }, t("trail")),
     h("ol", { "aria-label": t("trail") }, hit.trail.flatMap((step) => [knot(step.path, false), thread(step)]), knot(hit.path, true)));
 }

@@ -143,8 +143,8 @@ export class StatusView {
     put(this.parts.snapshots, h("h2", {}, t("snapshots")),
       list === null ? h("p", { class: "count" }, t("snapshotsHidden")) :
         h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": t("snapshots") }, h("table", {},
-          h("thead", {}, h("tr", {}, ["snapshot", "published", "filesLabel", "passagesLabel", "linksLabel"].map((name) => h("th", { scope: "col", class: name === "published" ? null : "figure" }, t(name))))),
-          h("tbody", {}, list.snapshots.map((one) => h("tr", { class: one.number === served ? "now" : null }, h("th", { scope: "row", class: "figure" }, number(one.number)),
+          h("thead", {}, h("tr", {}, ["snapshot", "published", "filesLabel", "passagesLabel", "linksLabel"].map((name) => h("th", { scope: "col", class: name === "published" || name === "snapshot" ? null : "figure" }, t(name))))),
+          h("tbody", {}, list.snapshots.map((one) => h("tr", { class: one.number === served ? "now" : null }, h("th", { scope: "row" }, number(one.number)),
             h("td", {}, h("time", { datetime: one.published }, date(one.published)), one.pins.length ? h("span", { class: "badge" }, `${t("pins")} ${one.pins.join(", ")}`) : null),
             [one.files, one.chunks, one.links].map((count) => h("td", { class: "figure" }, number(count)))))))));
   }
