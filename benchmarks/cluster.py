@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-STORE_BYTES = 300 << 20
 
 
 def subset(folder: Path, count: int | None, into: Path) -> Path:
@@ -91,27 +90,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "cluster.json")
     chosen = parser.parse_args()
-    from ray.cluster_utils import Cluster
+    from tests.integration.cluster.raylets import raylets
 
-    cluster: Any = Cluster(
-        initialize_head=True,
-        head_node_args={"num_cpus": 0, "object_store_memory": STORE_BYTES, "include_dashboard": False},
-    )
     rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="clew-cluster-") as work:
-        try:
-            for _ in range(2):
-                cluster.add_node(num_cpus=1, object_store_memory=STORE_BYTES)
-            root = subset(chosen.folder, chosen.files, Path(work) / "root")
-            for number in range(chosen.rounds):
-                for workers in (1, 2) if number % 2 == 0 else (2, 1):
-                    rows.append(one(str(cluster.address), root, workers, Path(work) / "index"))
-                    print(json.dumps(rows[-1]), flush=True)
-        finally:
-            import ray
-
-            ray.shutdown()
-            cluster.shutdown()
+    with tempfile.TemporaryDirectory(prefix="clew-cluster-") as work, raylets(2) as cluster:
+        root = subset(chosen.folder, chosen.files, Path(work) / "root")
+        for number in range(chosen.rounds):
+            for workers in (1, 2) if number % 2 == 0 else (2, 1):
+                rows.append(one(cluster.address, root, workers, Path(work) / "index"))
+                print(json.dumps(rows[-1]), flush=True)
     best = {n: min(row["reading_wall"] for row in rows if row["workers"] == n) for n in (1, 2)}
     extraction = min(row["extraction_cpu"] for row in rows)
     coordinator = min(row["coordinator_cpu"] for row in rows)

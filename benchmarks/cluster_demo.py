@@ -6,6 +6,7 @@ tells a queue of its changes, and the service watches the queue.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -36,17 +37,6 @@ def until(what: str, holds: Callable[[], Any]) -> Any:
             return found
         time.sleep(0.1)
     raise SystemExit(f"demo-cluster: {what} did not come within {PATIENCE:.0f} s")
-
-
-def patiently(start: Callable[[], Any]) -> Any:
-    """Ray gives a node thirty seconds to start, whatever the machine is busy with."""
-    for _ in range(3):
-        try:
-            return start()
-        except Exception as error:
-            if "timed out during startup" not in str(error):
-                raise
-    return start()
 
 
 def say(text: str) -> None:
@@ -81,7 +71,8 @@ def main() -> None:
     os.environ.update(KEY, RAY_USAGE_STATS_ENABLED="0", AWS_EC2_METADATA_DISABLED="true")
     import httpx
     from moto.server import ThreadedMotoServer
-    from ray.cluster_utils import Cluster
+
+    from tests.integration.cluster.raylets import raylets
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)  # a line a request
     storage = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -90,13 +81,10 @@ def main() -> None:
     endpoint = os.environ["AWS_ENDPOINT_URL"] = f"http://{host}:{port}"
     client = bucket_with_queue(endpoint)
     say(f"an S3 server at {endpoint}, with the example collection in s3://documents/handbook")
-    head = {"num_cpus": 0, "object_store_memory": 150 << 20, "include_dashboard": False}
-    cluster: Any = None
+    running = contextlib.ExitStack()
     process = None
     try:
-        cluster = patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
-        for _ in range(2):
-            patiently(lambda: cluster.add_node(num_cpus=2, object_store_memory=150 << 20))
+        cluster = running.enter_context(raylets(2, cores=2))
         say(f"a Ray cluster at {cluster.address}: a head and two nodes")
         with tempfile.TemporaryDirectory(prefix="clew-demo-") as work:
             config, log = Path(work) / "clew.yaml", Path(work) / "log"
@@ -150,8 +138,7 @@ def main() -> None:
     finally:
         if process is not None and process.poll() is None:
             process.kill()
-        if cluster is not None:
-            cluster.shutdown()
+        running.close()
         storage.stop()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -9,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.servers import free_ports
 
 STORE_BYTES = 150 << 20  # of a node's object store
 STARTS = 8
@@ -28,7 +31,7 @@ class Raylets:
 
     def add(self, cores: int = 1) -> Any:
         """One more node."""
-        node = patiently(lambda: self.cluster.add_node(num_cpus=cores, object_store_memory=STORE_BYTES))
+        node = patiently(lambda: self.cluster.add_node(num_cpus=cores, object_store_memory=STORE_BYTES, **_agents()))
         self.nodes.append(node)
         return node
 
@@ -56,8 +59,38 @@ class Raylets:
         self.nodes.remove(node)
 
 
+def _agents() -> dict[str, int]:
+    """Ports of a node's agents."""
+    names = ("metrics_agent_port", "metrics_export_port", "dashboard_agent_listen_port", "runtime_env_agent_port")
+    return dict(zip(names, free_ports(len(names)), strict=True))
+
+
+@contextmanager
+def _agents_may_be_late() -> Iterator[None]:
+    """A raylet ends that has not heard from its agents within fifteen seconds, whatever the machine is busy with: it is told
+    beforehand what those of a Ray without its dashboard would say, and such are started (the others need seconds of a core)."""
+    from ray import _raylet
+    from ray._private import services, utils
+
+    start, ask = services.start_raylet, utils.get_dashboard_dependency_error
+    signature = inspect.signature(start)
+
+    def started(*given: Any, **named: Any) -> Any:
+        bound = signature.bind(*given, **named).arguments
+        for name in ("METRICS_AGENT_PORT_NAME", "METRICS_EXPORT_PORT_NAME", "DASHBOARD_AGENT_LISTEN_PORT_NAME"):
+            _raylet.persist_port(bound["session_dir"], bound["node_id"], getattr(_raylet, name), -1)
+        return start(*given, **named)
+
+    services.start_raylet = started
+    utils.get_dashboard_dependency_error = lambda: ImportError("not wanted here")
+    try:
+        yield
+    finally:
+        services.start_raylet, utils.get_dashboard_dependency_error = start, ask
+
+
 def patiently(start: Callable[[], Any]) -> Any:
-    """Ray gives a node thirty seconds to start, and its agents fifteen, whatever the machine is busy with."""
+    """Ray gives a node thirty seconds to start, whatever the machine is busy with."""
     for attempt in range(STARTS):
         try:
             return start()
@@ -80,21 +113,25 @@ def _processes() -> Iterator[tuple[int, int, str]]:
 
 
 @contextmanager
-def raylets(nodes: int) -> Iterator[Raylets]:
-    """Start a head and `nodes` nodes of one core each."""
+def raylets(nodes: int, cores: int = 1) -> Iterator[Raylets]:
+    """Start a head and `nodes` nodes of some cores each."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    with _agents_may_be_late():
+        yield from _started(nodes, cores)
+
+
+def _started(nodes: int, cores: int) -> Iterator[Raylets]:
+    import ray
     from ray.cluster_utils import Cluster
 
     head = {"num_cpus": 0, "object_store_memory": STORE_BYTES, "include_dashboard": False}
-    cluster = patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
+    cluster = patiently(lambda: Cluster(initialize_head=True, head_node_args={**head, **_agents()}))
     started = Raylets(cluster=cluster)
     try:
         for _ in range(nodes):
-            started.add()
+            started.add(cores)
         yield started
     finally:
-        import ray
-
         ray.shutdown()
         cluster.shutdown()
