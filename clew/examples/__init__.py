@@ -21,5 +21,10 @@ def judgements() -> Path:
     return _folder() / "qrels.tsv"
 
 
+def routes() -> Path:
+    """Questions with the routes that answer them, in English and Portuguese; for `clew graph eval`."""
+    return _folder() / "routes.yaml"
+
+
 def _folder() -> Path:
     return Path(str(files(__name__)))

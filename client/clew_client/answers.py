@@ -27,7 +27,10 @@ class AskRequest(BaseModel):
     question: str = Field(max_length=10_000)
     route: AskedRoute = "auto"
     level: int | None = Field(
-        None, ge=0, le=20, description="Of the reports; 0 is the finest, the coarsest by default."
+        None,
+        ge=0,
+        le=20,
+        description="Of the reports; 0 is the finest. Default: the coarsest of two reports or more; mixed: the finest.",
     )
     max_communities: int = Field(10, ge=1, le=200, description="Reports read at most, the most similar ones.")
     threshold: float = Field(25.0, ge=0, le=100, description="Points below which a statement does not answer.")

@@ -89,6 +89,7 @@ def _grids(looked: Sequence[Looked], start: Thresholds) -> dict[str, list[float]
         "seed_cover": [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01],
         "name_cover": [0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.01],
         "subject_cover": [0.3, 0.5, 0.7, 0.9, 1.01],
+        "undecided": [0.5, 0.75],
         "flat_gap": [0.0, *flat],
     }
     return {name: list(dict.fromkeys(values)) for name, values in grids.items() if values}

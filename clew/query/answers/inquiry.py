@@ -152,8 +152,15 @@ class Inquiry:
         return joint_coverage(self.seeds, self.graph, self.subject, self.subject_idf)
 
     def seen(self) -> Seen:
-        """What the router decides by. What is asked about counts, not how: its subject is looked for by itself, too."""
-        judged = [one for one in (self.judgement, self.subject_inquiry.judgement) if one is not None]
+        """What the router decides by.
+
+        Where words of the question only say how it is asked, its subject is looked for by itself, too; a plain question is judged as
+        it stands, as the floor was fitted to such (of two tries the better one lets more foreign questions pass).
+        """
+        asked = [self.judgement]
+        if any(one.weight > 0 for one in self.markers):
+            asked.append(self.subject_inquiry.judgement)
+        judged = [one for one in asked if one is not None]
         best = max(judged, key=lambda one: one.confidence, default=None)
         names = [] if self.graph is None else [self.graph.entities["name"][seed.entity].as_py() for seed in self.seeds]
         return Seen(

@@ -9,6 +9,7 @@ A question without a subject is answered by all reports in the order of their we
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -55,10 +56,14 @@ class Overview:
 
 
 def level_of(graph: Knowledge, wanted: int | None) -> int:
-    """The level asked for, or the coarsest. OptionError where it holds no reports."""
+    """The level asked for, or the coarsest that tells subjects apart. OptionError where it holds no reports.
+
+    One report of everything is no answer to what the themes are: a level of two or more is taken before it.
+    """
     levels = graph.levels
     if wanted is None:
-        return levels[-1]
+        counts = Counter(graph.reports["level"].to_pylist())
+        return next((level for level in reversed(levels) if counts[level] > 1), levels[-1])
     if wanted not in levels:
         told = ", ".join(map(str, levels)) or "none"
         raise OptionError(f"There are no reports of level {wanted}; there are of level {told} (0 is the finest).")
