@@ -77,7 +77,7 @@ def assert_invariants(root: Path, index: PinnedIndex) -> dict[str, str]:
             through = sorted(row.path for row in whole.files(where=where))
             wanted = sorted(row["path"] for row in files if fnmatch(row["path"], pattern))
             if where == "type:md":  # what moved to another kind of name and could not be read there is what it was
-                moved = {row["path"]: row["kind"] == "markdown" for row in files if row["attempts"]}
+                moved = {row["path"]: row["kind"] == "markdown" for row in files if row["attempts"] and row["kind"]}
                 wanted = sorted({*wanted, *moved} - {path for path, is_md in moved.items() if not is_md})
             assert through == wanted, f"{where} lets {through} through, not {wanted}"
 
