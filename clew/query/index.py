@@ -39,6 +39,7 @@ from clew_client.types import (
 from clew_client.upkeep import SnapshotRow
 
 if TYPE_CHECKING:
+    from clew.indexer.llm.session import Session
     from clew.indexer.progress import Progress
     from clew.query.answers.asking import Asker
     from clew.query.answers.router import Decision
@@ -284,20 +285,23 @@ class Index:
                 return found
             depth *= 2
 
-    def ask(self, question: str, **options: Any) -> Answer:
+    def ask(self, question: str, *, session: Session | None = None, **options: Any) -> Answer:
         """Answer a question on the route that suits it, with its reason, in statements that stand in passages.
 
         `options` are the fields of AskRequest: `route` (auto, local, mixed, global, drift), `level`, `max_communities`,
-        `max_follow_ups`, `hops`, `fanout` … See `clew.query.answers`. Raises OptionError, and NoGraphError for a route that needs
-        a graph where none was built.
+        `max_follow_ups`, `hops`, `fanout` … See `clew.query.answers`. `session`: a language model for this question, which weighs and
+        words what was found. Raises OptionError, and NoGraphError for a route that needs a graph where none was built.
         """
-        return self.reply(ask_request(question, **options))
+        return self.reply(ask_request(question, **options), session=session)
 
-    def reply(self, request: AskRequest, told: Callable[[Decision], None] = lambda _: None) -> Answer:
+    def reply(
+        self,
+        request: AskRequest,
+        told: Callable[[Decision], None] = lambda _: None,
+        session: Session | None = None,
+    ) -> Answer:
         """Answer a whole request of that kind; `told` hears of the route as soon as it is chosen."""
-        from clew.query.answers.asking import Asker
-
-        return Asker(self._pinned, self._ready()).ask(request, told)
+        return self._asker().ask(request, told, session)
 
     def evaluate_routes(self, cases: str, *, progress: Progress | None = None, **options: Any) -> RouteReport:
         """How the routes do on the cases of a file: see `clew.query.answers.cases`, and `measuring` for the options."""
@@ -306,7 +310,9 @@ class Index:
 
         chosen = read_cases(cases, options.pop("collection", None))
         searcher = self._ready()
-        return measuring.evaluate(self._asker(), self._pinned, chosen, searcher.search, progress=progress, **options)
+        return measuring.evaluate(
+            self._asker(logged=False), self._pinned, chosen, searcher.search, progress=progress, **options
+        )
 
     def calibrate_routes(
         self, cases: str, *, collection: str | None = None, store: bool = True, progress: Progress | None = None
@@ -344,10 +350,11 @@ class Index:
             stored=store,
         )
 
-    def _asker(self) -> Asker:
+    def _asker(self, *, logged: bool = True) -> Asker:
         from clew.query.answers.asking import Asker
+        from clew.query.answers.decisions import log_of
 
-        return Asker(self._pinned, self._ready())
+        return Asker(self._pinned, self._ready(), log_of(self._pinned) if logged else None)
 
     def context(self, text: str, *, max_tokens: int, tokenizer: str = "minilm", **options: Any) -> ContextResult:
         """Passages for a model, within a budget of tokens. `options` are those of `search`, and `overhead`.
@@ -427,11 +434,11 @@ class Index:
 
         return facets(self._pinned, where, below=below, limit=limit)
 
-    def snapshots(self, newest: int | None = None) -> Iterator[SnapshotRow]:
-        """The snapshots that are kept, rising, and their pins; the `newest` alone where that is given."""
+    def snapshots(self, newest: int = 20) -> tuple[SnapshotRow, ...]:
+        """The newest snapshots that are kept, the last one first, and their pins."""
         from clew.query.kept import kept_snapshots
 
-        return kept_snapshots(self._place, newest)
+        return tuple(kept_snapshots(self._place, newest))[::-1]
 
     def errors(self, *, skip: int = 0) -> Iterator[ErrorRow]:
         """The ledger, without the first `skip`."""

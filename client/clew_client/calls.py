@@ -17,6 +17,7 @@ from clew_client.service import (
     CollectionList,
     CollectionStatus,
     ErrorsPage,
+    Facets,
     FilesPage,
     GenerateAnswer,
     GenerateRequest,
@@ -24,6 +25,8 @@ from clew_client.service import (
     Page,
     Problem,
     ReindexAnswer,
+    SnapshotList,
+    TextPart,
 )
 from clew_client.types import ContextRequest, ContextResult, ExpandOptions, SearchRequest, SearchResult, ShownFile
 
@@ -198,6 +201,23 @@ def chunk(collection: str, key: int) -> Call[ChunkAnswer]:
 def show(collection: str, path: str, record: str | None) -> Call[ShownFile]:
     """GET show."""
     return Call(method="GET", path=_of(collection, "show"), model=ShownFile, params={"path": path, "record": record})
+
+
+def part(collection: str, path: str, record: str | None, *, start: int, length: int) -> Call[TextPart]:
+    """GET part."""
+    params = {"path": path, "record": record, "start": start, "length": length}
+    return Call(method="GET", path=_of(collection, "part"), model=TextPart, params=params)
+
+
+def facets(collection: str, where: str | None, *, below: str | None, limit: int) -> Call[Facets]:
+    """GET facets."""
+    params = {"where": where, "below": below, "limit": limit}
+    return Call(method="GET", path=_of(collection, "facets"), model=Facets, params=params)
+
+
+def snapshots(collection: str, newest: int) -> Call[SnapshotList]:
+    """GET snapshots."""
+    return Call(method="GET", path=_of(collection, "snapshots"), model=SnapshotList, params={"limit": newest})
 
 
 def status(collection: str) -> Call[CollectionStatus]:

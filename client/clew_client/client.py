@@ -25,7 +25,15 @@ from clew_client.events import AnswerEvent, EventReader
 from clew_client.graph_client import AsyncGraph, Graph
 from clew_client.retrying import Retries
 from clew_client.rows import AsyncRows, Rows
-from clew_client.service import ChunkAnswer, CollectionInfo, CollectionList, CollectionStatus, ReindexAnswer
+from clew_client.service import (
+    ChunkAnswer,
+    CollectionInfo,
+    CollectionList,
+    CollectionStatus,
+    Facets,
+    ReindexAnswer,
+    TextPart,
+)
 from clew_client.types import (
     ContextRequest,
     ContextResult,
@@ -36,6 +44,7 @@ from clew_client.types import (
     SearchResult,
     ShownFile,
 )
+from clew_client.upkeep import SnapshotRow
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -216,6 +225,28 @@ class Client:
         """All that the index holds of one document."""
         return self._run(calls.show(collection or self.name, path, record))
 
+    def part(
+        self,
+        path: str,
+        record: str | None = None,
+        *,
+        start: int = 0,
+        length: int = 20_000,
+        collection: str | None = None,
+    ) -> TextPart:
+        """A part of one document: the passages that touch `length` characters from `start`."""
+        return self._run(calls.part(collection or self.name, path, record, start=start, length=length))
+
+    def facets(
+        self, where: str | None = None, *, below: str | None = None, limit: int = 20, collection: str | None = None
+    ) -> Facets:
+        """How many of the documents that a filter allows have which type, language, folder (directly in `below`) and tag."""
+        return self._run(calls.facets(collection or self.name, where, below=below, limit=limit))
+
+    def snapshots(self, newest: int = 20, *, collection: str | None = None) -> tuple[SnapshotRow, ...]:
+        """The newest snapshots that are kept, the last one first."""
+        return self._run(calls.snapshots(collection or self.name, newest)).snapshots
+
     def status(self, *, collection: str | None = None) -> CollectionStatus:
         """How the index is, and how the service keeps it."""
         return self._run(calls.status(collection or self.name))
@@ -373,6 +404,28 @@ class AsyncClient:
     async def show(self, path: str, record: str | None = None, *, collection: str | None = None) -> ShownFile:
         """All that the index holds of one document."""
         return await self._run(calls.show(collection or await self.name(), path, record))
+
+    async def part(
+        self,
+        path: str,
+        record: str | None = None,
+        *,
+        start: int = 0,
+        length: int = 20_000,
+        collection: str | None = None,
+    ) -> TextPart:
+        """A part of one document: the passages that touch `length` characters from `start`."""
+        return await self._run(calls.part(collection or await self.name(), path, record, start=start, length=length))
+
+    async def facets(
+        self, where: str | None = None, *, below: str | None = None, limit: int = 20, collection: str | None = None
+    ) -> Facets:
+        """How many of the documents that a filter allows have which type, language, folder (directly in `below`) and tag."""
+        return await self._run(calls.facets(collection or await self.name(), where, below=below, limit=limit))
+
+    async def snapshots(self, newest: int = 20, *, collection: str | None = None) -> tuple[SnapshotRow, ...]:
+        """The newest snapshots that are kept, the last one first."""
+        return (await self._run(calls.snapshots(collection or await self.name(), newest))).snapshots
 
     async def status(self, *, collection: str | None = None) -> CollectionStatus:
         """How the index is, and how the service keeps it."""

@@ -90,6 +90,6 @@ async def snapshots(
 
     def work() -> Response:
         with leased(collection, access) as index:
-            return json_response(SnapshotList(snapshots=tuple(index.snapshots(limit))[::-1]))
+            return json_response(SnapshotList(snapshots=index.snapshots(limit)))
 
     return await inside.admission.run(request, work)

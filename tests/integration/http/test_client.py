@@ -71,6 +71,11 @@ def test_client_gives_what_an_embedded_index_gives(asking: Client, index: clew.I
     assert list(asking.errors()) == list(index.errors())
     assert asking.show("ops/signing-keys.md") == index.show("ops/signing-keys.md")
     assert asking.chunk(mine.hits[0].chunk_key) == index.chunk(mine.hits[0].chunk_key)
+    assert asking.part("ops/signing-keys.md", start=600, length=50) == index.part(
+        "ops/signing-keys.md", start=600, length=50
+    )
+    assert asking.facets("path:ops/**", below="ops", limit=3) == index.facets("path:ops/**", below="ops", limit=3)
+    assert asking.snapshots(2) == index.snapshots(2)
     assert asking.status().chunks == index.status().chunks
     assert [one.name for one in asking.collections()] == ["handbook"]
     assert asking.name == "handbook"
@@ -88,6 +93,9 @@ def test_asynchronous_client_gives_the_same(address: str, index: clew.Index) -> 
             assert passages == index.context("a key", max_tokens=100).passages
             assert await client.show("ops/README.md") == index.show("ops/README.md")
             assert (await client.status()).snapshot == index.snapshot
+            assert await client.part("ops/README.md", start=100) == index.part("ops/README.md", start=100)
+            assert await client.facets() == index.facets()
+            assert await client.snapshots() == index.snapshots()
             key = answers[0].hits[0].chunk_key
             assert await client.chunk(key) == index.chunk(key)
             assert [one.name for one in await client.collections()] == ["handbook"]

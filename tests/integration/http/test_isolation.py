@@ -205,6 +205,14 @@ def test_context_is_made_of_own_files(asked: Asked, text: str) -> None:
         f"shared/show?path={MINE}/parts.jsonl&record=b-1",
         f"shared/show?path={MINE}/broken.pdf",
         *(f"shared/show?path={MINE}/{name}.{'html' if number % 4 == 3 else 'md'}" for number, name in enumerate(NAMES)),
+        "shared/facets",
+        f"shared/facets?limit=200&where=tag:{SHARED[0]} OR path:{THEIRS}/**",
+        f"shared/facets?below={THEIRS}",
+        f"shared/facets?below={MINE}&where=type:md",
+        f"shared/part?path={THEIRS}/plan.md",
+        f"shared/part?path={MINE}/plan.md&start=40&length=60",
+        f"shared/part?path={MINE}/parts.jsonl&record=a-1",
+        f"shared/part?path={MINE}/parts.jsonl&record=b-1",
         "shared/status",
         "",
     ],
@@ -216,6 +224,7 @@ def test_contents_are_those_of_an_index_of_the_files_alone(asked: Asked, path: s
 
 def test_status_of_a_part_tells_nothing_of_the_place(asked: Asked) -> None:
     headers = {"Authorization": f"Bearer {asked._keys['limited']}"}
+    assert asked.whole.get("/v1/collections/shared/snapshots", headers=headers).status_code == 403  # they count all
     status = asked.whole.get("/v1/collections/shared/status", headers=headers).json()
     assert {name: status[name] for name in PLACES} == {
         "root": "shared", "place": "", "tables": None, "generation": "", "settings": {}, "segments": 0, "bytes": None
