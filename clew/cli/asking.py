@@ -35,6 +35,18 @@ def ask(
     ] = None,
     hops: Annotated[int | None, typer.Option("--hops", help="How far relations are followed; 0 to 3.")] = None,
     fanout: Annotated[int | None, typer.Option("--fanout", help="Relations of one entity that are followed.")] = None,
+    llm: Annotated[
+        str | None, typer.Option("--llm", metavar="URL", help="A language model's service; with --model.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="M", help="A language model that words the answer: NAME, or NAME@URL."),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option("--budget", metavar="B", help="For the model: 20ktokens, 0.10, 30s, or several.")
+    ] = None,
+    price_in: Annotated[float | None, typer.Option("--price-in", help="Of a million tokens in.")] = None,
+    price_out: Annotated[float | None, typer.Option("--price-out", help="Of a million tokens out.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what the route was decided by.")] = False,
     place: IndexPlace = None,
     storage_option: StorageOptions = None,
@@ -43,6 +55,8 @@ def ask(
     as_json: AsJson = False,
 ) -> None:
     """Answer a question on the route that suits it, every statement with its source."""
+    from clew.errors import OptionError
+
     options: dict[str, Any] = {
         "route": route,
         "level": level,
@@ -53,7 +67,19 @@ def ask(
         "fanout": fanout,
     }
     index = opened(root, place, storage_option, snapshot, as_of)
-    answer = index.ask(question, **{name: value for name, value in options.items() if value is not None})
+    chosen = {name: value for name, value in options.items() if value is not None}
+    if llm is None and model is None:
+        if budget or price_in is not None or price_out is not None:
+            raise OptionError("--budget and --price-… are for an answer by a language model: give --model.")
+        answer = index.ask(question, **chosen)
+    else:
+        from clew.cli.models import open_session
+
+        session = open_session(f"{model}@{llm}" if model and llm else model, budget, price_in, price_out)
+        try:
+            answer = index.ask(question, session=session, **chosen)
+        finally:
+            session.close()
     if as_json:
         print_json(answer)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from clew.errors import DamagedIndexError
 from clew.query import stopping, tracing
@@ -18,6 +19,12 @@ from clew.query.knowledge import Knowledge, has_graph
 from clew.query.pinned import PinnedIndex
 from clew.query.search import Searcher, require_question
 from clew_client.answers import Answer, AskRequest, FollowUp
+
+if TYPE_CHECKING:
+    from clew.indexer.llm.session import Session
+
+EXTRACTION = "extraction"
+CHOICE = 16  # statements that a model is given to make an answer of
 
 
 class Asker:
@@ -44,23 +51,34 @@ class Asker:
             Knowledge(self._pinned)  # says that there is no graph, and how to build one
         return router.forced(request.route, seen, inquiry.thresholds), seen
 
-    def ask(self, request: AskRequest, told: Callable[[Decision], None] = lambda _: None) -> Answer:
+    def ask(
+        self,
+        request: AskRequest,
+        told: Callable[[Decision], None] = lambda _: None,
+        session: Session | None = None,
+    ) -> Answer:
         """Answer. OptionError for what cannot be asked, NoGraphError for a route that needs a graph where there is none.
 
         `told`: hears of the route as soon as it is chosen, and again where another one is taken instead.
+        `session`: a language model, which weighs and words what was found (see `clew.query.answers.writing`); what it spends is told
+        as this answer's cost, so give each question a session of its own.
         """
         with tracing.span("ask") as span:
-            answer = self._ask(request, told)
+            answer = self._ask(request, told, session)
             span.set("clew.route", answer.route)
             span.set("clew.statements", len(answer.statements))
             span.set("clew.model_calls", answer.cost.model_calls)
         return answer
 
-    def _ask(self, request: AskRequest, told: Callable[[Decision], None]) -> Answer:
+    def _ask(self, request: AskRequest, told: Callable[[Decision], None], session: Session | None) -> Answer:
         began = time.perf_counter()
         with tracing.span("ask.route"):
             inquiry = self.inquire(request.question)
             decision, seen = self.decide(inquiry, request)
+        if session is not None:
+            from clew.query.answers.writing import Writer
+
+            inquiry.writer = Writer(session=session, question=request.question)
         told(decision)
         stopping.check()
         with tracing.span(f"ask.{decision.route}"):
@@ -98,7 +116,7 @@ class Asker:
 def _local(inquiry: Inquiry, request: AskRequest, decision: Decision) -> Answer:
     meter = Meter(seconds=request.seconds)
     found = local.search(inquiry, request.hops, request.fanout)
-    composed = compose(inquiry.pinned, found.findings, request.max_statements)
+    composed = compose(inquiry.pinned, found.findings, _most(inquiry, request))
     return _answer(inquiry, request, decision, composed, meter).model_copy(
         update={"entities": tuple(found.entities), "walk": found.walk}
     )
@@ -110,29 +128,29 @@ def _global(inquiry: Inquiry, request: AskRequest, decision: Decision) -> Answer
     ranked = survey.findings(request.threshold, whole=decision.whole)
     findings = Findings()
     findings.add("reports", ranked)
-    composed = compose(inquiry.pinned, findings, request.max_statements, in_order=ranked)
+    composed = compose(inquiry.pinned, findings, _most(inquiry, request), in_order=ranked)
     if not composed.statements:
         none = (
             f"no statement of the {survey.considered} reports of level {survey.level} has {request.threshold:g} points"
         )
         decision = Decision(route=decision.route, reason=f"{decision.reason}; {none}")
-    return _with_maps(_answer(inquiry, request, decision, composed, meter), survey, composed)
+    return _with_maps(_answer(inquiry, request, decision, composed, meter), survey)
 
 
 def _mixed(inquiry: Inquiry, request: AskRequest, decision: Decision) -> Answer:
     meter = Meter(seconds=request.seconds)
     found = mixed.search(inquiry, request, whole=decision.whole)
-    composed = compose(inquiry.pinned, found.local.findings, request.max_statements)
+    composed = compose(inquiry.pinned, found.local.findings, _most(inquiry, request))
     answer = _answer(inquiry, request, decision, composed, meter).model_copy(
         update={"entities": tuple(found.local.entities), "walk": found.local.walk}
     )
-    return _with_maps(answer, found.survey, composed)
+    return _with_maps(answer, found.survey)
 
 
 def _drift(inquiry: Inquiry, request: AskRequest, decision: Decision) -> Answer:
     meter = Meter(seconds=request.seconds)
     found = drift.search(inquiry, request, meter, whole=decision.whole)
-    composed = compose(inquiry.pinned, found.findings, request.max_statements)
+    composed = compose(inquiry.pinned, found.findings, _most(inquiry, request))
     citations = dict(zip(composed.refs, composed.citations, strict=True))
     primer = numbered_into(found.primer, citations)
     follow_ups = []
@@ -147,13 +165,14 @@ def _drift(inquiry: Inquiry, request: AskRequest, decision: Decision) -> Answer:
             "follow_ups": tuple(follow_ups),
             "entities": tuple(found.entities),
             "walk": found.walk,
-            "degraded": {} if meter.stopped is None else {"follow-ups": meter.stopped},
             "citations_resolve": composed.resolve
             and found.primer.resolve
             and all(one.composed.resolve for one in found.followed),
         }
     )
-    return _with_maps(answer, found.survey, composed)
+    if meter.stopped is not None:
+        answer = answer.model_copy(update={"degraded": {**answer.degraded, "follow-ups": meter.stopped}})
+    return _with_maps(answer, found.survey)
 
 
 def _nothing(inquiry: Inquiry, request: AskRequest, decision: Decision) -> Answer:
@@ -164,24 +183,45 @@ def _nothing(inquiry: Inquiry, request: AskRequest, decision: Decision) -> Answe
 def _answer(inquiry: Inquiry, request: AskRequest, decision: Decision, composed: Composed, meter: Meter) -> Answer:
     meter.context_chars += composed.context_chars
     meter.passage_chars += composed.passage_chars
+    statements, author, failed = composed.statements, EXTRACTION, {}
+    writer = inquiry.writer
+    if writer is not None and statements:
+        written = writer.written(composed, request.max_statements)
+        if written is not None:
+            statements, author = written, writer.author
+        else:
+            statements = statements[: request.max_statements]
+        spent = writer.session.spent
+        meter.model_calls, meter.tokens_in, meter.tokens_out = spent.calls, spent.tokens_in, spent.tokens_out
+        meter.money = spent.money
+        failed = {f"model: {step}": reason for step, reason in writer.failed.items()}
+        if writer.dropped:
+            failed["model: dropped"] = f"{writer.dropped} sentences without a source that holds them were left out"
     return Answer(
         question=request.question,
         route=decision.route,
         reason=decision.reason,
-        answer=as_text(composed.statements),
-        abstained=not composed.statements,
-        statements=composed.statements,
+        answer=as_text(statements),
+        abstained=not statements,
+        statements=statements,
         citations=composed.citations,
         citations_resolve=composed.resolve,
+        author=author,
         cost=meter.report(),
+        degraded=failed,
         snapshot=inquiry.pinned.snapshot.number,
     )
 
 
-def _with_maps(answer: Answer, survey: overview.Overview, composed: Composed) -> Answer:
+def _most(inquiry: Inquiry, request: AskRequest) -> int:
+    """Statements that are put together: those of the answer, or with a model what it may choose from."""
+    return request.max_statements if inquiry.writer is None else max(CHOICE, request.max_statements)
+
+
+def _with_maps(answer: Answer, survey: overview.Overview) -> Answer:
     return answer.model_copy(
         update={
-            "reports_used": overview.used(survey.maps, [one.report for one in composed.statements]),
+            "reports_used": overview.used(survey.maps, [one.report for one in answer.statements]),
             "communities_considered": survey.considered,
             "level": survey.level,
         }

@@ -55,7 +55,12 @@ def search(inquiry: Inquiry, request: AskRequest, meter: Meter, *, whole: bool =
     found.entities, found.walk = around.entities, around.walk
     for source, findings in around.findings.by_source.items():
         found.findings.add(source, findings)
-    for number, question in enumerate(follow_ups(inquiry, first, around.entities, request.max_follow_ups), start=1):
+    open_questions: list[str] | None = None
+    if inquiry.writer is not None:
+        open_questions = inquiry.writer.follow_ups(primer, request.max_follow_ups)
+    if open_questions is None:
+        open_questions = follow_ups(inquiry, first, around.entities, request.max_follow_ups)
+    for number, question in enumerate(open_questions, start=1):
         if not meter.may_go_on():
             break
         asked = local.search(inquiry.about(question), HOPS, request.fanout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ from clew.query.pinned import PinnedIndex
 from clew.query.search import Found, Searcher
 from clew_client.types import SearchRequest
 
+if TYPE_CHECKING:
+    from clew.query.answers.writing import Writer
+
 PASSAGES = 10  # hits that answers are made of
 
 
@@ -38,6 +42,7 @@ class Inquiry:
         self.searcher = searcher
         self.graph = graph
         self.thresholds = thresholds
+        self.writer: Writer | None = None  # a language model at work on this question
 
     def about(self, text: str) -> Inquiry:
         """Another question to the same snapshot."""

@@ -89,6 +89,8 @@ def survey(inquiry: Inquiry, level: int | None, max_communities: int, *, whole: 
         stopping.check()
         found.append(replace(_by_question(relevance, graph, rows[one][1]), similarity=round(near[one], 6)))
     found = [one for one in found if one.entries]
+    if inquiry.writer is not None:
+        return Overview(maps=tuple(inquiry.writer.weighed(found)), considered=len(order), level=at_level)
     found.sort(key=lambda one: (-one.points, -one.documents, one.community_key))
     return Overview(maps=tuple(found), considered=len(order), level=at_level)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -11,12 +12,14 @@ import pytest
 
 from clew.errors import NoGraphError, OptionError
 from clew.indexer.graph.build import BuildOptions, build_graph
+from clew.indexer.llm.session import Session
 from clew.indexer.place import Place
 from clew.indexer.report import index
 from clew.indexer.upkeep import upkeep_of
 from clew.query.answers.evidence import MapEntry, MapIsNoEvidenceError, Ref, ReportMap, resolve_evidence
 from clew.query.index import Index
 from clew.query.restriction import Restriction
+from clew.testing.language_models import ScriptedModel
 from clew_client.answers import Answer
 from tests.examples.graph_pages import write_pages
 
@@ -210,3 +213,60 @@ def _reports(opened: Index) -> list[Any]:
     from clew.query.graph_listing import report_rows
 
     return list(report_rows(opened.knowledge))
+
+
+def scripted(request: Any) -> str:
+    """A model that gives every statement 80 points, asks one thing further and repeats the first statement shown."""
+    system, text = (message.content for message in request.messages)
+    shown = [line.partition(". ")[2] for line in text.splitlines() if line[:1].isdigit()]
+    if '"points"' in system:
+        return json.dumps({"points": [{"number": n, "points": 80} for n in range(1, len(shown) + 1)]})
+    if '"questions"' in system:
+        return json.dumps({"questions": ["o que é o medidor?"]})
+    return json.dumps(
+        {"statements": [{"text": shown[0], "sources": [1]}, {"text": "Inventado em 1887.", "sources": [1]}]}
+    )
+
+
+@pytest.mark.parametrize(("route", "calls"), [("local", 1), ("global", 3), ("mixed", 4), ("drift", 4)])
+def test_a_model_words_the_answer_and_every_sentence_keeps_its_citation(pages: Index, route: str, calls: int) -> None:
+    session = Session(ScriptedModel(scripted, name="scripted"))
+    answer = pages.ask("o que é o inversor?", route=route, session=session)
+    assert answer.author == "scripted"
+    (statement,) = answer.statements
+    texts = {one.n: one.text for one in answer.citations}
+    assert statement.citations
+    assert all(" ".join(texts[n].split()) in statement.text for n in statement.citations)
+    assert answer.citations_resolve
+    assert "1887" not in answer.answer
+    assert "model: dropped" in answer.degraded
+    assert answer.cost.model_calls == calls
+    assert answer.cost.tokens_in > 0
+    if route == "drift":
+        assert [one.question for one in answer.follow_ups] == ["o que é o medidor?"]
+        assert answer.follow_ups[0].citations
+
+
+def test_a_model_is_not_asked_where_nothing_is_held(pages: Index) -> None:
+    model = ScriptedModel(scripted)
+    answer = pages.ask(FOREIGN[0], session=Session(model))
+    assert answer.abstained
+    assert model.requests == []
+
+
+def test_decisions_are_logged_where_somebody_wants_them(
+    pages: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages.ask(FOREIGN[0])
+    assert not (tmp_path / "cache" / "clew" / "decisions").exists()
+    monkeypatch.setenv("CLEW_ASK_LOG", "on")
+    pages.ask(FOREIGN[0])
+    pages.ask("o que é a rota")
+    (log,) = (tmp_path / "cache" / "clew" / "decisions").iterdir()
+    rows = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
+    assert [(row["question"], row["route"]) for row in rows] == [(FOREIGN[0], "none"), ("o que é a rota", "local")]
+    assert all(row["reason"] and "signals" in row for row in rows)
+    assert "sequência" not in log.read_text("utf-8")  # no statement of the answer
+    assert log.stat().st_mode & 0o077 == 0
+    monkeypatch.setenv("CLEW_ASK_LOG", str(tmp_path))  # a folder: the answer comes all the same
+    assert pages.ask("o que é a rota").statements
