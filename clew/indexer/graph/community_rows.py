@@ -21,6 +21,7 @@ from clew.indexer.graph.reports import MOST_EVIDENCE, Member, Source, embedded, 
 from clew.indexer.graph.row_vectors import row_vectors
 from clew.indexer.graph.schemas import COMMUNITIES
 from clew.indexer.graph.work import Work
+from clew.indexer.number_sets import is_among
 from clew.indexer.tables import TableChange
 
 Ints = NDArray[np.int64]
@@ -57,7 +58,7 @@ def write_communities(
     labels_of = [_labels(keys, groups_of[level]) for level in sorted(groups_of)]
     levels = None
     if former.same_shape and former.shape.method == "leiden":
-        levels = grouping.kept(*graph, labels_of, ~np.isin(keys, former.entities), former.quality)
+        levels = grouping.kept(*graph, labels_of, ~is_among(keys, former.entities), former.quality)
     if levels is None:
         start = labels_of[0] if labels_of and former.same_method else None
         levels = grouping.hierarchy(*graph, former.shape, start)

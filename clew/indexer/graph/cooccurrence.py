@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.indexer.number_sets import distinct_numbers
+
 MOST_OF_A_PASSAGE = 24  # entities: those of more say little of each other, and pairs grow with the square
 BLOCK_ROWS = 1 << 18  # mentions whose pairs are made at a time
 
@@ -45,8 +47,7 @@ def cooccurrences(entity: Ints, passage: Ints, document: Ints, priority: Ints) -
     entity, passage, document = entity[keep], passage[keep], document[keep]
     parts: list[tuple[Ints, Ints, Ints]] = []
     for rows in _blocks(document, BLOCK_ROWS):
-        pair, doc, where = _pairs(entity[rows], passage[rows], document[rows])
-        parts.append(_reduced(pair, doc, where))
+        parts.append(_reduced(*_pairs(entity[rows], passage[rows]), passage[rows], document[rows]))
         if len(parts) >= 16:
             parts = [_summed(parts)]
     pair, count, where = _summed(parts) if parts else (np.empty(0, np.int64),) * 3
@@ -66,31 +67,44 @@ def _blocks(document: Ints, rows: int) -> Iterator[slice]:
         start = end
 
 
-def _pairs(entity: Ints, passage: Ints, document: Ints) -> tuple[Ints, Ints, Ints]:
-    """(pair, document, passage) of all pairs within passages; a pair is smaller entity << 32 | larger."""
+def _pairs(entity: Ints, passage: Ints) -> tuple[Ints, Ints, Ints]:
+    """(smaller entity, larger entity, row of the passage's first) of all pairs within passages."""
     starts = np.flatnonzero(np.r_[True, passage[1:] != passage[:-1]])
     sizes = np.diff(np.r_[starts, len(passage)])
-    pairs, rows = [], []
-    for size in np.unique(sizes[sizes > 1]).tolist():
+    ones, others, rows = [], [], []
+    for size in distinct_numbers(sizes[sizes > 1]).tolist():
         of_size = starts[sizes == size]
         one, other = np.triu_indices(size, 1)
         a, b = entity[of_size[:, None] + one].ravel(), entity[of_size[:, None] + other].ravel()
-        pairs.append((np.minimum(a, b) << 32) | np.maximum(a, b))
+        ones.append(np.minimum(a, b))
+        others.append(np.maximum(a, b))
         rows.append(np.repeat(of_size, len(one)))
-    if not pairs:
+    if not ones:
         return (np.empty(0, np.int64),) * 3
-    row = np.concatenate(rows)
-    return np.concatenate(pairs), document[row], passage[row]
+    return np.concatenate(ones), np.concatenate(others), np.concatenate(rows)
 
 
-def _reduced(pair: Ints, document: Ints, passage: Ints) -> tuple[Ints, Ints, Ints]:
-    """(pair, documents, first passage), each pair once."""
-    order = np.lexsort((passage, document, pair))
-    pair, document, passage = pair[order], document[order], passage[order]
+def _reduced(one: Ints, other: Ints, row: Ints, passage: Ints, document: Ints) -> tuple[Ints, Ints, Ints]:
+    """(pair, documents, first passage), each pair once; a pair is smaller entity << 32 | larger. `row`: into the last two."""
+    if not len(one):
+        return (np.empty(0, np.int64),) * 3
+    entity_bits, row_bits = int(other.max()).bit_length(), int(row.max()).bit_length()
+    if 2 * entity_bits + row_bits <= 63:
+        # Sorted as one number: a tenth of the time of sorting by three.
+        packed = np.sort((one << (entity_bits + row_bits)) | (other << row_bits) | row)
+        row = packed & ((1 << row_bits) - 1)
+        packed >>= row_bits
+        pair = ((packed >> entity_bits) << 32) | (packed & ((1 << entity_bits) - 1))
+    else:
+        pair = (one << 32) | other
+        order = np.lexsort((row, pair))
+        pair, row = pair[order], row[order]
+    # Rows follow documents and passages, so the first of a pair has its first passage.
+    document, passage = document[row], passage[row]
     first = np.ones(len(pair), dtype=bool)
     first[1:] = (pair[1:] != pair[:-1]) | (document[1:] != document[:-1])
     pair, passage = pair[first], passage[first]
-    heads = np.flatnonzero(np.r_[True, pair[1:] != pair[:-1]]) if len(pair) else np.empty(0, np.int64)
+    heads = np.flatnonzero(np.r_[True, pair[1:] != pair[:-1]])
     return pair[heads], np.diff(np.r_[heads, len(pair)]).astype(np.int64), passage[heads]
 
 

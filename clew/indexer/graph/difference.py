@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import xxhash
 from numpy.typing import NDArray
 
+from clew.indexer.number_sets import distinct_numbers, is_among
 from clew.indexer.tables import Table, TableChange
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def bring_to(
     old, new = digests(present.select(list(columns))), digests(wanted.select(list(columns)))
     if filled is not None:
         empty = table.read_with_addresses([columns[0]], f"{filled} IS NULL")["_rowaddr"].to_numpy()
-        old[np.isin(present["_rowaddr"].to_numpy(), empty)] ^= _ODD
+        old[is_among(present["_rowaddr"].to_numpy(), empty)] ^= _ODD
     gone, fresh = _surplus(old, new), _surplus(new, old)
     rows = wanted.filter(pa.array(fresh)) if fresh.any() else None
     table.commit(
@@ -47,8 +48,8 @@ def bring_to(
 
 def _surplus(one: Digests, other: Digests) -> NDArray[np.bool_]:
     """Which of `one` are not in `other`, repeated values counted."""
-    if len(np.unique(one)) == len(one):
-        return ~np.isin(one, other)
+    if len(distinct_numbers(one)) == len(one):
+        return ~is_among(one, other)
     values, counts = np.unique(other, return_counts=True)
     order = np.argsort(one, kind="stable")
     ordered = one[order]

@@ -15,6 +15,7 @@ from clew.indexer.graph.model_reading import ModelReader
 from clew.indexer.graph.passages import blocks, of_documents, unread
 from clew.indexer.graph.reading import Reader, RuleReader
 from clew.indexer.graph.schemas import ALIASES
+from clew.indexer.number_sets import is_among
 from clew.indexer.progress import Progress
 from clew.indexer.snapshots import Snapshot
 from clew.indexer.tables import Table, TableChange
@@ -78,7 +79,7 @@ def estimate(writer: Writer, options: BuildOptions) -> Estimate:
         known = writer.tables["readings"].read(["chunk_key", "reader"])
         fresh, _ = unread(chunks, known, reader.id, keep_models=options.reader is None)
     sizes = chunks["char_end"].to_numpy() - chunks["char_start"].to_numpy()
-    wanted = np.isin(chunks["chunk_key"].to_numpy(), fresh)
+    wanted = is_among(chunks["chunk_key"].to_numpy(), fresh)
     found = Estimate(passages=chunks.num_rows, to_read=len(fresh), characters=int(sizes[wanted].sum()))
     if not isinstance(reader, ModelReader):
         return found

@@ -15,6 +15,7 @@ from clew.indexer.graph.resolution import Alias, type_of
 from clew.indexer.graph.row_vectors import row_vectors
 from clew.indexer.graph.schemas import ALIASES, MENTIONS
 from clew.indexer.graph.work import Work
+from clew.indexer.number_sets import distinct_numbers
 
 Ints = NDArray[np.int64]
 
@@ -103,7 +104,7 @@ def answers(work: Work, mentions: Mentions, of_form: Ints, count: int) -> dict[s
     order = rows[np.lexsort((mentions.passages[rows], mentions.kind[rows], -score[rows], owner[rows]))]
     first = order[np.r_[True, owner[order][1:] != owner[order][:-1]]] if len(order) else order
     chunks = work.table("chunks").read_keys(
-        "chunk_key", np.unique(mentions.passages[first]), ["chunk_key", "text", "content_hash"]
+        "chunk_key", distinct_numbers(mentions.passages[first]), ["chunk_key", "text", "content_hash"]
     )
     text_of = dict(zip(chunks["chunk_key"].to_pylist(), chunks["text"].to_pylist(), strict=True))
     hash_of = dict(zip(chunks["chunk_key"].to_pylist(), chunks["content_hash"].to_pylist(), strict=True))

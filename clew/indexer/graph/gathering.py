@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from clew.indexer.graph.phrases import phrase_key, stems
+from clew.indexer.graph.phrases import name_stems, phrase_key
 from clew.indexer.graph.reading import KINDS
 from clew.indexer.graph.resolution import Form
 
@@ -137,7 +137,7 @@ def match_phrases(
     if documents < SMALL:
         strong = title | anchor | subject
     chosen = np.flatnonzero(term)
-    words = stems(
+    words = name_stems(
         [mentions.forms[form].name for form in chosen.tolist()], [languages[form] for form in chosen.tolist()]
     )
     best: dict[int, tuple[Any, int, int]] = {}

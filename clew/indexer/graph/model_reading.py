@@ -93,6 +93,7 @@ class ModelReader:
 
     session: Session
     fields: tuple[str, ...] = FIELDS
+    max_tokens: int = MAX_TOKENS  # of a reply
     dropped: Counter[str] = field(default_factory=Counter)
     block: int = 64  # passages at a time: what is read is written soon, and progress is seen
     parallel: bool = False  # one session, one budget: several calls at once, but one process
@@ -128,7 +129,7 @@ class ModelReader:
     def _questions(self, passages: Sequence[Passage]) -> Iterator[Filled]:
         for passage in passages:
             yield prompt("extract").fill(
-                max_tokens=MAX_TOKENS,
+                max_tokens=self.max_tokens,
                 title=tidy(passage.title or ""),
                 section=tidy(" > ".join(passage.headings)),
                 passage=fenced(passage.text if "text" in self.fields else ""),

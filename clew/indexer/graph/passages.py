@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.indexer.graph.reading import Passage, Reader, Reading
+from clew.indexer.number_sets import is_among
 from clew.indexer.tables import Table
 
 WORTH_PROCESSES = 8192  # from so many passages on; a process takes as long to start as it takes to read a block
@@ -50,7 +51,7 @@ def _anchors(links: Table, keys: Keys) -> dict[int, tuple[str, ...]]:
     else:
         index = links.read_with_addresses(["source_chunk"])
         sources = index["source_chunk"].fill_null(-1).to_numpy()
-        rows = links.take_addresses(index["_rowaddr"].to_numpy()[np.isin(sources, keys)], columns)
+        rows = links.take_addresses(index["_rowaddr"].to_numpy()[is_among(sources, keys)], columns)
     found: dict[int, list[str]] = {}
     for chunk, anchor, href in zip(
         *(rows.sort_by("link_key")[name].to_pylist() for name in ("source_chunk", "anchor", "href")), strict=True
@@ -89,13 +90,13 @@ def unread(
     keys = readings_table["chunk_key"].to_numpy()
     readers = readings_table["reader"].to_pylist()
     same = np.array([one == reader or (keep_models and one.startswith(MODEL)) for one in readers], dtype=bool)
-    valid = np.isin(keys, live) & same
-    return live[~np.isin(live, keys[valid])], ~valid
+    valid = is_among(keys, live) & same
+    return live[~is_among(live, keys[valid])], ~valid
 
 
 def of_documents(chunks: pa.Table, documents: Sequence[tuple[int, int]]) -> Keys:
     """Keys of the passages of these documents (file_key, record_number), rising."""
     wanted = np.array([(file << 32) | record for file, record in documents], dtype=np.int64)
     own = (chunks["file_key"].to_numpy() << 32) | chunks["record_number"].to_numpy().astype(np.int64)
-    keys: Keys = np.sort(chunks["chunk_key"].to_numpy()[np.isin(own, wanted)])
+    keys: Keys = np.sort(chunks["chunk_key"].to_numpy()[is_among(own, wanted)])
     return keys

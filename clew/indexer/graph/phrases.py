@@ -14,11 +14,16 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from clew.indexer.number_sets import distinct_numbers
+
 LONGEST = 3  # stems
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, odd: keeps "a b" and "b a" apart
 _MASK = np.uint64((1 << 63) - 1)
 
 Keys = NDArray[np.int64]
+
+MOST_NAMES = 200_000  # whose stems are kept, about 200 bytes each
+_NAME_STEMS: dict[tuple[str, str | None], tuple[str, ...]] = {}
 
 
 @lru_cache(maxsize=1 << 17)
@@ -37,6 +42,17 @@ def stems(texts: Sequence[str], languages: Sequence[str | None]) -> list[list[st
     return [body.split() for body in analyze_chunks([None] * len(texts), list(texts), list(languages)).bodies]
 
 
+def name_stems(names: Sequence[str], languages: Sequence[str | None]) -> list[tuple[str, ...]]:
+    """The stems of names; those met before in this process are not analysed again, as builds meet the same names."""
+    missing = [one for one in dict.fromkeys(zip(names, languages, strict=True)) if one not in _NAME_STEMS]
+    if len(_NAME_STEMS) + len(missing) > MOST_NAMES:
+        _NAME_STEMS.clear()
+        missing = list(dict.fromkeys(zip(names, languages, strict=True)))
+    for one, words in zip(missing, stems([n for n, _ in missing], [code for _, code in missing]), strict=True):
+        _NAME_STEMS[one] = tuple(words)
+    return [_NAME_STEMS[one] for one in zip(names, languages, strict=True)]
+
+
 def phrase_keys(words: Sequence[str]) -> Keys:
     """Distinct keys of all phrases in a run of stems, rising."""
     ones = _hashes(words)
@@ -44,7 +60,7 @@ def phrase_keys(words: Sequence[str]) -> Keys:
         parts = [ones]
         for _ in range(1, min(LONGEST, len(ones))):
             parts.append(parts[-1][:-1] * _MULTIPLIER + ones[len(ones) - len(parts[-1]) + 1 :])
-    return np.unique(np.concatenate(parts) & _MASK).astype(np.int64)
+    return distinct_numbers(np.concatenate(parts) & _MASK).astype(np.int64)
 
 
 def phrase_key(words: Sequence[str]) -> int | None:

@@ -12,6 +12,7 @@ from clew.indexer.graph.gathering import SMALL, Mentions
 from clew.indexer.graph.reading import KINDS
 from clew.indexer.graph.schemas import RELATION, RELATIONS
 from clew.indexer.graph.work import Work
+from clew.indexer.number_sets import distinct_numbers, is_among
 
 ARRAYS = ("cooccurrence", "hyperlink")  # kinds that are counted, not stated
 DEGREE_CAP = 64  # relations of a kind that an entity keeps
@@ -37,7 +38,7 @@ def write_relations(
     target = np.concatenate([edges.target, edges.source]).astype(np.int64)
     weight, where = np.tile(edges.weight, 2), np.tile(edges.passage, 2)
     rows, rank = ranked(source, target, weight, keys, DEGREE_CAP)
-    kept = np.unique(rows % max(1, len(edges)))
+    kept = distinct_numbers(rows % max(1, len(edges)))
     parts = [_relation_rows(keys, source[rows], target[rows], "cooccurrence", weight[rows], rank, where[rows])]
     links = hyperlinks(work, mentions, of_form)
     if len(links[0]):
@@ -92,7 +93,7 @@ def _stated(work: Work, mentions: Mentions, of_form: Ints, keys: Ints) -> list[p
     if not claims.num_rows:
         return []
     # Which form a name is in a passage, the passage's own mention tells: "Mercury" is one thing here and another there.
-    inside = np.flatnonzero(np.isin(mentions.passages, np.unique(claims["chunk_key"].to_numpy())))
+    inside = np.flatnonzero(is_among(mentions.passages, distinct_numbers(claims["chunk_key"].to_numpy())))
     form_of: dict[tuple[int, str], int] = {}
     for row in inside.tolist():
         form = int(mentions.form[row])

@@ -45,8 +45,7 @@ class Source:
 def input_hash(source: Source, author: str = AUTHOR) -> bytes:
     """Of everything a report by this author depends on."""
     told = [
-        [member.entity_key, member.name, member.answer, member.chunk_key, member.start]
-        for member in source.members[: 4 * MOST_STATEMENTS]
+        [member.entity_key, member.name, member.answer, member.chunk_key, member.start] for member in source.members
     ]
     content = orjson.dumps([author, source.level, told, len(source.members), source.documents, list(source.evidence)])
     return xxhash.xxh3_128_digest(content)

@@ -261,18 +261,17 @@ def _merge_surnames(groups: _Groups, forms: Sequence[Form]) -> None:
     """A person's last name alone, where all full names that end in it are one person's."""
     full: dict[str, set[int]] = defaultdict(set)
     for form in forms:
+        if form.type != "person" or groups.type_of(groups.root(form.key)) != "person":
+            continue
         words = form.name.split()
         shaped = all(word[:1].isupper() and not word.isupper() for word in words)
-        if (
-            form.type == "person"
-            and 2 <= len(words) <= 4
-            and shaped
-            and len(set(words)) > 1
-            and groups.type_of(groups.root(form.key)) == "person"
-        ):
+        if 2 <= len(words) <= 4 and shaped and len(set(words)) > 1:
             full[words[-1].casefold()].add(groups.root(form.key))
     for form in forms:
-        owners = full.get(form.name.casefold(), set()) - {groups.root(form.key)}
+        known = full.get(form.name.casefold())
+        if known is None:
+            continue
+        owners = known - {groups.root(form.key)}
         if (
             " " in form.name
             or form.type not in ("", "person")

@@ -220,8 +220,8 @@ def _named(text: str, group: list[tuple[int, int, str]], words: Lexicon, *, hono
     if len(group) == 1 and name[:2].islower() and not name.islower():
         return Name(start=start, end=end, text=name, type="identifier", sure=True, kind="identifier")
     kind, sure = _type(text, start, end, low, group, honoured=honoured)
-    if not kind and opens and len(group) == 1 and name[1:].islower():
-        return None  # an ordinary word that no list has, as a rule
+    if (not kind or low[0] in ORGANISATION) and opens and len(group) == 1 and name[1:].islower():
+        return None  # an ordinary word that no list has, as a rule; or what a thing is ("Banco de horas"), not its name
     shouted = name.isupper() and (len(group) > 1 or len(name) > 7)
     if shouted and kind in ("", "person") and not honoured and low[0] not in FIRST_NAMES:
         return None  # a heading in capitals: what it names is known by its words alone

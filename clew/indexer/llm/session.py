@@ -75,6 +75,14 @@ class Session:
         #: Why asking ended before everything was asked; None while it has not.
         self.stopped: str | None = None
 
+    def close(self) -> None:
+        """Let connections and files go; for whoever opened the model for this session alone."""
+        close = getattr(self.model, "close", None)
+        if close is not None:
+            close()
+        if self._replies is not None:
+            self._replies.close()
+
     @property
     def spent(self) -> Spent:
         """So far."""
