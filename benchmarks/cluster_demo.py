@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 300.0  # seconds for each step
+PATIENCE = 600.0  # seconds for each step
 KEY = {
     "AWS_ACCESS_KEY_ID": "demo",
     "AWS_SECRET_ACCESS_KEY": "demo-secret",
@@ -92,7 +92,7 @@ def main() -> None:
                 f"server: {{port: 0}}\nengine: ray\ncluster: {{address: '{cluster.address}', extraction: {{maximum: 2}}}}\n"
                 "query: {engine: ray, minimum: 2, maximum: 2, cpus: 0.5}\n"
                 "collections:\n  handbook:\n    root: s3://documents/handbook\n    index: s3://index/handbook\n"
-                "    events: sqs://handbook\n"
+                "    events: sqs://handbook\n    embedder: none\n"  # what is shown is the cluster, not the model
             )
             with log.open("wb") as output:
                 process = subprocess.Popen(
