@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from mcp import StdioServerParameters
 from clew.daemon.collections import Collections
 from clew.daemon.mcp import Local, create_server
 
+README = Path(__file__).parents[3] / "README.md"
 Ask = Callable[[McpClient], Awaitable[None]]
 
 
@@ -74,9 +76,15 @@ def test_what_is_wrong_is_said_to_the_assistant(collections: Collections) -> Non
 
 
 def test_command_speaks_over_stdin_and_stdout(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the command serves, line by line as any assistant writes it; in this process, as another one takes 1.6 s to start."""
-    from clew.cli.mcp import mcp as command
+    """What the README has an assistant start, line by line as any assistant writes it; in this process, as another one takes
+    1.6 s to start."""
+    from clew.cli.main import main
 
+    (shown,) = re.findall(r'^ {4}(\{"mcpServers".*\})$', README.read_text("utf-8"), re.MULTILINE)
+    example = json.loads(shown)["mcpServers"]["handbook"]
+    assert example["command"] == "clew"
+    arguments = [argument.replace("./handbook", str(root)) for argument in example["args"]]
+    assert str(root) in arguments
     (server_in, client_out), (client_in, server_out) = os.pipe(), os.pipe()
     with (
         os.fdopen(server_in) as stdin,
@@ -87,7 +95,8 @@ def test_command_speaks_over_stdin_and_stdout(root: Path, monkeypatch: pytest.Mo
     ):
         monkeypatch.setattr(sys, "stdin", stdin)
         monkeypatch.setattr(sys, "stdout", stdout)
-        serving = pool.submit(command, str(root))
+        serving = pool.submit(main, arguments)
+        serving.add_done_callback(lambda _: stdout.close())  # whoever still waits for an answer sees that there is none
 
         def ask(method: str, **params: Any) -> Any:
             said.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) + "\n")
@@ -102,7 +111,9 @@ def test_command_speaks_over_stdin_and_stdout(root: Path, monkeypatch: pytest.Mo
         found = ask("tools/call", name="search", arguments={"query": "signing key", "k": 1})
         assert len(found["structuredContent"]["passages"]) == 1
         said.close()  # the assistant has gone: the command ends
-        serving.result(30)
+        with pytest.raises(SystemExit) as ended:
+            serving.result(30)
+        assert ended.value.code == 0
 
 
 @pytest.mark.slow
