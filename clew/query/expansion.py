@@ -47,7 +47,9 @@ class ExpansionWeights:
     damping: float = 0.1  # d: how much less each link of a hub is worth
     dense: float = 0.7  # the dense residual
     lexical: float = 2.0  # the lexical residual
-    certainty: float = 2.0  # m: a relevance of so many times the best seed's is not raised at all
+    #: m: a relevance of so many times the best seed's is not raised at all. Near 1, so that a page that answers alone is not
+    #: passed by what it links to: with 2, HotpotQA .929 instead of .934, MuSiQue .724 instead of .741.
+    certainty: float = 1.1
     #: Whether a seed that another seed links to rises as a support would. Its lift is not handed on.
     #: HotpotQA-train500, nDCG@10: .897 when seeds keep their score, .926 when they are lifted.
     lift_seeds: bool = True
