@@ -13,6 +13,7 @@ from clew.errors import ClewError
 from clew.indexer.edges import edges_of, read_edges
 from clew.indexer.schemas import KEY_BITS
 from clew.indexer.snapshots import content_of
+from clew.query.graph_check import graph_findings, graph_quotes
 from clew.query.inspection import document_text
 from clew.query.pinned import PinnedIndex
 from clew_client.types import CheckReport, Finding
@@ -39,9 +40,11 @@ class Check:
             ("segments", self.segments),
             ("links", self.links),
             ("edges", self.edges),
+            ("graph", lambda: graph_findings(self._pinned, self.checked)),
         ]
         if deep:
             checks += [("texts", self.texts), ("vectors", self.vectors), ("postings", self.postings)]
+            checks += [("quotes", lambda: graph_quotes(self._pinned, self.checked))]
         findings: list[Finding] = []
         for name, check in checks:
             findings += self._collect(name, check)

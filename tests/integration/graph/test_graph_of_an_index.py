@@ -20,6 +20,7 @@ from clew.indexer.graph.schemas import graph_schemas
 from clew.indexer.place import Place
 from clew.indexer.purge import purge
 from clew.indexer.report import index
+from clew.indexer.tables import TableChange
 from clew.indexer.upkeep import upkeep_of
 from clew.query.index import Index
 from clew.query.knowledge import Knowledge
@@ -372,3 +373,45 @@ def test_contradictions_are_shown_both_ways(tmp_path: Path) -> None:
     assert against["450 euros", False] == ["500 euros"]
     assert against["500 euros", False] == ["450 euros"]
     assert against["remote control", True] == ["remote control"]
+
+
+def test_a_whole_graph_passes_the_check_and_so_does_one_that_waits_for_a_build(root: Path) -> None:
+    assert Index.open(str(root)).check(deep=True).findings == ()
+    (root / "energia" / "bateria.md").unlink()
+    index(str(root), workers=0)
+    assert Index.open(str(root)).check(deep=True).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "said"),
+    [
+        ("entities", "entity_key", "unknown entity"),
+        ("communities", "community_key", "community that is not there"),
+        ("readings", "chunk_key", "that were not read"),
+    ],
+)
+def test_a_graph_that_names_what_is_not_there_is_found(root: Path, table: str, key: str, said: str) -> None:
+    with upkeep_of(place_of(root)) as upkeep:
+        rows = upkeep.writer.tables[table].read_with_addresses([key])
+        upkeep.writer.tables[table].commit(TableChange(delete=rows["_rowaddr"].to_numpy()[:1]))
+        upkeep.writer.publish()
+    report = Index.open(str(root)).check()
+    assert not report.ok
+    assert said in " ".join(finding.message for finding in report.findings if finding.check == "graph")
+
+
+def test_a_quote_that_does_not_stand_in_its_passage_is_found(root: Path) -> None:
+    with upkeep_of(place_of(root)) as upkeep:
+        table = upkeep.writer.tables["claims"]
+        rows = table.take_addresses(
+            table.read_with_addresses(["claim_key"])["_rowaddr"].to_numpy()[:1], table.schema.names
+        )
+        false = rows.set_column(
+            rows.schema.get_field_index("statement"), table.schema.field("statement"), [["Nobody said so."]]
+        )
+        address = table.read_with_addresses(["claim_key"])["_rowaddr"].to_numpy()[:1]
+        table.commit(TableChange(delete=address, append=table.write(false.cast(table.schema))))
+        upkeep.writer.publish()
+    report = Index.open(str(root)).check(deep=True)
+    assert [finding.check for finding in report.findings] == ["quotes"]
+    assert "Nobody said so." in report.findings[0].message
