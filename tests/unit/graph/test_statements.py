@@ -39,6 +39,8 @@ def test_subject_and_kind(text: str, language: str, subject: str, kind: str) -> 
         ("The tide gate supports remote control.", "confirmed", False),
         ("The tide gate does not support remote control.", "confirmed", True),
         ("The tide gate may support remote control next year.", "suspected", False),
+        ("The tide gate may contain a second motor.", "confirmed", False),
+        ("The tide gate contains a pump, or perhaps several pumps.", "confirmed", False),
         ("The tide gate reportedly supports remote control.", "unverified", False),
         ("Mill Street Pump is a disputed landmark of the town.", "disputed", False),
     ],
