@@ -123,6 +123,10 @@ bench-quality: $(READY)  ## judged public collections: each path alone, fused, w
 soak: $(READY)  ## twenty minutes of questions while files change: failures, mixed snapshots, latency, memory (SOAK="--seconds 120" for less)
 	@$(BIN)/python -m benchmarks.soak $(SOAK)
 
+.PHONY: load
+load: $(READY) $(VENV)-load/.ready  ## five minutes of 16 clients on 100,000 passages, then more than the service takes (LOAD="--seconds 60" for less)
+	@$(BIN)/python -m benchmarks.load --locust $(VENV)-load/bin/locust $(LOAD)
+
 ##@ Packages
 
 .PHONY: wheel
@@ -141,8 +145,14 @@ lock: $(READY)  ## write requirements.lock anew from the ranges in pyproject.tom
 
 .PHONY: clean
 clean:  ## remove what the recipes made
-	@rm -rf $(VENV) $(VENV)-lowest $(VENV)-newest dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) $(VENV)-lowest $(VENV)-newest $(VENV)-load dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@echo "clean"
+
+# locust brings a web framework and an event loop of its own: they stay apart from what is measured.
+$(VENV)-load/.ready: $(READY)
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)-load
+	@$(BIN)/uv pip install --quiet --python $(VENV)-load/bin/python 'locust>=2.40,<3'
+	@touch $@
 
 # Ray is large, and only the recipes of clusters need it: the range is that of the extra.
 $(VENV)/.ray: $(READY) pyproject.toml
