@@ -75,6 +75,7 @@ def main() -> None:
     from tests.integration.cluster.raylets import raylets
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)  # a line a request
+    logging.getLogger("ray").setLevel(logging.WARNING)
     storage = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     storage.start()
     host, port = storage.get_host_and_port()
