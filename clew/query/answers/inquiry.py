@@ -27,6 +27,8 @@ from clew_client.types import SearchRequest
 if TYPE_CHECKING:
     from clew.query.answers.writing import Writer
 
+#: Languages in which cosines of names tell subjects apart, by the embedder's name; of others any.
+PROFILED = {"all-MiniLM-L6-v2": ("en",)}
 PASSAGES = 10  # hits that answers are made of
 
 
@@ -138,7 +140,10 @@ class Inquiry:
 
     @cached_property
     def profile(self) -> Profile | None:
-        """Peaked or flat."""
+        """Peaked or flat; None where the embedder knows another language than the question's."""
+        known = PROFILED.get((self.pinned.generation.fingerprint or "").rpartition("-")[0])
+        if known is not None and any(one.language not in known for one in self.markers):
+            return None  # names of the question's language lie near it, whatever they name
         return profile(self.cosines)
 
     @cached_property

@@ -59,6 +59,8 @@ class _Words:
     nouns: str  # what can only be said of many texts together, in the plural
     rank: str  # main, key, largest …
     quantity: str  # often, commonly, usually …
+    voices: str  # those who speak in it, in the plural
+    saying: str  # what they and its parts do, the beginnings of the verbs
     article: str  # may stand between words; ends in a space
 
 
@@ -84,6 +86,10 @@ _EN = _Words(
     r"most relevant|essential|overarching|prevailing|prominent|greatest|general|broad|chief)",
     quantity=r"(?:often|frequently|commonly|typically|generally|usually|consistently|repeatedly|mostly|widely|collectively|regularly|"
     r"common|frequent|typical|recurring|recurrent|repeated|shared|widespread|various|diverse|different)",
+    voices=r"(?:guests|speakers|leaders|interviewees|hosts|participants|panell?ists|experts|authors|writers|contributors|respondents|"
+    r"commentators|executives|analysts|witnesses|presenters|founders|interviewers)",
+    saying=r"(?:discuss|mention|say|talk|speak|cite|share|describ|express|emphasi[sz]|highlight|believ|think|focus|cover|contain|featur|"
+    r"deal|address|explor|see|view|agree|disagree|differ|identif|recommend|address|touch|name|refer|raise|predict|call)",
     article=r"(?:the |these |this |all |our |your |its |their |of |entire |whole |available |current )",
 )
 _PT = _Words(
@@ -102,6 +108,9 @@ _PT = _Words(
     r"fundamentais|mais (?:citad|mencionad|discutid|abordad|tratad|comentad|presente|recorrente)\w*|chave)",
     quantity=r"(?:frequentemente|geralmente|comumente|normalmente|tipicamente|com (?:mais |maior )?frequencia|repetidamente|"
     r"consistentemente|comuns|recorrentes?|frequentes?|repetid[oa]s|compartilhad[oa]s|divers[oa]s|vari[oa]s|diferentes)",
+    voices=r"(?:convidados|oradores|entrevistados|lideres|participantes|especialistas|peritos|autores|executivos|analistas|testemunhas)",
+    saying=r"(?:discut|mencion|diz|fal|cit|partilh|compartilh|descrev|express|destac|acredit|pens|foc|cobr|cont|trat|abord|explor|"
+    r"concord|identific|recomend|refer|tocam)",
     article=r"(?:o |a |os |as |est[ea]s? |ess[ea]s? |noss[oa]s? |d[oa]s? |n[oa]s? |d?est[ea]s? |d?ess[ea]s? |n?est[ea]s? |inteir[oa] |"
     r"tod[oa]s? |em |de |seu |sua )",
 )
@@ -121,6 +130,9 @@ _ES = _Words(
     r"fundamentales|mas (?:citad|mencionad|discutid|abordad|tratad|comentad|presente|recurrente)\w*|clave)",
     quantity=r"(?:frecuentemente|generalmente|comunmente|normalmente|tipicamente|con (?:mas |mayor )?frecuencia|a menudo|"
     r"repetidamente|comunes|recurrentes?|frecuentes?|repetid[oa]s|compartid[oa]s|divers[oa]s|vari[oa]s|diferentes|distint[oa]s)",
+    voices=r"(?:invitados|oradores|entrevistados|lideres|participantes|especialistas|expertos|autores|ejecutivos|analistas|testigos)",
+    saying=r"(?:discut|mencion|dic|habl|cit|compart|describ|expres|destac|cree|piens|enfo|cubr|conti|trat|abord|explor|"
+    r"coincid|identific|recom|refier|tocan)",
     article=r"(?:el |la |los |las |est[eao]s? |es[eao]s? |nuestr[oa]s? |del? |enter[oa] |tod[oa]s? |en |su |sus )",
 )
 _RU = _Words(
@@ -145,6 +157,10 @@ _RU = _Words(
     r"доминирующ\w{2,3}|преобладающ\w{2,3}|самы[ехм]\w? (?:важн|част|крупн|обсуждаем|заметн|распространенн|упоминаем)\w{1,4}|общи[ехм]\w?)",
     quantity=r"(?:часто|чаще|обычно|как правило|регулярно|постоянно|неоднократно|повторяющи\w{1,3}|повторяются|распространенн\w{1,3}|"
     r"типичн\w{1,3}|разны[ехм]\w?|различны[ехм]\w?)",
+    voices=r"(?:гост(?:и|ей|ям)|спикер(?:ы|ов)|собеседник(?:и|ов)|участник(?:и|ов)|эксперт(?:ы|ов)|автор(?:ы|ов)|руководител(?:и|ей)|"
+    r"аналитик(?:и|ов)|свидетел(?:и|ей))",
+    saying=r"(?:обсужда|упомина|говор|расска|дел|опис|выража|подчёрк|подчерк|счита|дума|каса|посвящ|содерж|рассматр|соглас|назыв|"
+    r"отмеч|рекоменд)",
     article=r"(?:в |во |этой |этом |этих |эти |всей |всех |весь |все |нашей |нашем |наших |данной |данном |по |из |о |об )",
 )
 _ALL: Mapping[str, _Words] = {"en": _EN, "pt": _PT, "ru": _RU, "es": _ES}
@@ -165,6 +181,10 @@ _TEMPLATES: tuple[tuple[str, float, str], ...] = (
 #: What the languages say each in their own way: (kind, group, weight, pattern). `{units}` and others are those of the language.
 _OWN: Mapping[str, Sequence[tuple[Kind, str, float, str]]] = {
     "en": (
+        ("aggregation", "census", 1.0, r"\b(?:which|what|do|does|did|have|are there|were there|is there|can you find|how do|how many|find|in what) (?:of )?(?:(?!is |was |it |this )[\w-]+ ){0,3}{voices} .{0,60}\b{saying}"),
+        ("aggregation", "census", 1.0, r"\b(?:which|do|did|are there|were there|is there|can you find|how many|find|what) (?:(?:any|most|all|the|specific|certain|particular|some|other|many|of) ){0,3}{units} .{0,60}\b(?:{saying}|about|where|that|on|which|around)\b"),
+        ("aggregation", "told", 0.5, r"\b(?:mentioned|discussed|identified|highlighted|cited|emphasi[sz]ed|described|raised|expressed|addressed|shared|found) (?:\w+ly )?(?:by|in|across|among|as|throughout)\b|\b(?:by|from|among) (?:the |these |our |most |all )?{voices}\b"),
+        ("aggregation", "any", 0.5, r"\b(?:are|were) there (?:\w+ )?\w{2,}s\b|\bcan you (?:find|identify|name|list)\b"),
         ("aggregation", "whole", 1.0, r"\bwhat (?:is|are|does) (?:this|the|that|these) (?:{whole}|{units}) (?:all )?(?:is |about|cover|deal|contain|hold)|\b(?:all|everything|whatever) (?:that is |that\'s )?(?:on file|written|said|here|in here)\b|\ball of (?:its|the|our|these) {units}\b"),
         ("aggregation", "recurrence", 1.0, r"\bkeeps? (?:coming|cropping|turning|showing|recurring|returning)\b|\b(?:again and again|time and again|over and over|repeatedly|runs? through)\b"),
         ("generalisation", "all", 1.0, r"\b(?:all|everything|whatever) (?:there is |that is |that\'s |that )?(?:around|surround\w*|connected|related|to do|involv\w*|s?he is|it is|they are)\b|\b(?:the )?whole (?:story|picture) (?:of|about|on|behind)\b|\bwalk me through\b|\bget me up to speed\b|\bbring me up to date\b|\bfrom all sides\b|\bin full\b"),
@@ -201,6 +221,8 @@ _OWN: Mapping[str, Sequence[tuple[Kind, str, float, str]]] = {
         ("choice", "consequence", 1.0, r"\bwhat (?:would|will|could|might) happen\b|\b(?:consequences|implications|repercussions) (?:of|for)\b|\bwhat if\b|\bwhat (?:do|would|will) (?:i|we) need\b"),
     ),
     "pt": (
+        ("aggregation", "census", 1.0, r"\b(?:que|quais|ha|existem|quant[oa]s) (?:(?:d?[oa]s|algum|alguns|algumas|outros|outras) ){0,2}(?:{voices}|{units}) .{0,60}\b(?:{saying}|sobre|em que|nos quais|nas quais|onde)"),
+        ("aggregation", "told", 0.5, r"\b(?:mencionad|discutid|identificad|destacad|citad|descrit|referid|abordad|apontad|partilhad|compartilhad)[oa]s? (?:por|pel[oa]s|n[oa]s|em|entre|como)\b|\bpel[oa]s {voices}\b"),
         ("aggregation", "whole", 1.0, r"\b(?:de|do) que (?:e que )?(?:se )?(?:trata|fala)\w* {article}{0,2}{whole}\b|\btudo o que (?:aqui )?(?:esta|ha|existe|se le)\b|\baqui (?:esta )?escrito\b"),
         ("aggregation", "recurrence", 1.0, r"\bvolta\w* (?:sempre )?a (?:aparecer|surgir|acontecer)\b|\b(?:vezes sem conta|repetidas vezes|se repete\w*)\b"),
         ("generalisation", "all", 1.0, r"\btud[oa] (?:o )?que (?:o |a |os |as |se |lhe )?(?:rodeia|envolve|cerca|relaciona|diz respeito|toca|gira)\w*\b|\bcomo um todo\b|\benquadramento\b|\bpor dentro d[oae]\b|\bponto da situacao\b|\bcomplet[oa]\b|\bde A a Z\b|\bhistoria (?:toda|completa)\b"),
@@ -234,6 +256,8 @@ _OWN: Mapping[str, Sequence[tuple[Kind, str, float, str]]] = {
         ("choice", "consequence", 1.0, r"\bo que (?:aconteceria|acontece|acontecera) (?:se|com)\b|\bconsequencias (?:d|par)\w+|\bimplicacoes\b|\bo que (?:preciso|precisamos)\b"),
     ),
     "es": (
+        ("aggregation", "census", 1.0, r"\b(?:que|cuales|hay|existen|cuant[oa]s) (?:(?:de l[oa]s|l[oa]s|alguno|algunos|algunas|otros|otras) ){0,2}(?:{voices}|{units}) .{0,60}\b(?:{saying}|sobre|en que|en los que|en las que|donde)"),
+        ("aggregation", "told", 0.5, r"\b(?:mencionad|discutid|identificad|destacad|citad|descrit|referid|abordad|senalad|compartid)[oa]s? (?:por|en|entre|como)\b|\bpor l[oa]s {voices}\b"),
         ("aggregation", "whole", 1.0, r"\bde que (?:va|trata|habla)\w* {article}{0,2}{whole}\b|\btodo lo que (?:aqui )?(?:esta|hay|existe|se lee)\b|\baqui escrito\b"),
         ("aggregation", "recurrence", 1.0, r"\bvuelve\w* (?:siempre )?a (?:aparecer|surgir|pasar)\b|\b(?:una y otra vez|repetidas veces|se repite\w*)\b"),
         ("generalisation", "all", 1.0, r"\btodo lo que (?:lo |la |los |las |le |les |se )?(?:rodea|envuelve|relaciona|concierne|toca|gira)\w*\b|\bcomo un todo\b|\ba fondo\b|\bponme al (?:dia|corriente)\b|\bcomplet[oa]\b|\bampli[oa]\b|\btoda la historia\b"),
@@ -267,6 +291,8 @@ _OWN: Mapping[str, Sequence[tuple[Kind, str, float, str]]] = {
         ("choice", "consequence", 1.0, r"\bque (?:pasaria|sucederia|ocurriria|pasa|ocurre) (?:si|con)\b|\bconsecuencias\b|\bimplicaciones\b|\bque (?:necesito|necesitamos)\b"),
     ),
     "ru": (
+        ("aggregation", "census", 1.0, r"\b(?:какие|каких|есть ли|сколько|кто из) (?:\w+ ){0,2}(?:{voices}|{units}) .{0,60}\b(?:{saying}|про|о|об|где|в которых)"),
+        ("aggregation", "told", 0.5, r"\b(?:упоминаются|обсуждаются|названы|упомянуты|отмечаются|описываются|называют|упоминают|отмечают)\b"),
         ("aggregation", "whole", 1.0, r"\bо чем (?:говорит|рассказывает|повествует|вообще|в целом)? ?(?:этот|эта|это|эти|весь|вся|все|наш\w*)? ?(?:{whole}|{units})\b|\bвсе(?:го|м|му)?,? (?:что )?(?:здесь|тут) (?:написан|собран|есть|сказан)\w*|\b(?:выжимк|итог)\w+ .{0,20}(?:{whole}|{units})\b|\bпо всем (?:\w+ )?{units}\b"),
         ("aggregation", "recurrence", 1.0, r"\b(?:снова и снова|раз за разом|красной нитью|постоянно всплыва\w+|то и дело)\b"),
         ("generalisation", "all", 1.0, r"\bвсе,? что с (?:ним|ней|ними|этим) связано\b|\bцеликом\b|\bобо всем\b|\bв курс дела\b|\bсо всех сторон\b|\bподробно\b|\bполностью\b|\bвсе вокруг\b|\bв полном объеме\b"),

@@ -81,9 +81,9 @@ def asks_for_all(seen: Seen, thresholds: Thresholds) -> tuple[bool, str]:
     if heavy >= thresholds.aggregation:
         return True, f"it asks for the collection as a whole: {said}"
     flat = seen.profile is not None and seen.profile.gap < thresholds.flat_gap
-    if heavy >= thresholds.undecided and flat and not any(seed.named for seed in seen.seeds):
+    if heavy >= thresholds.undecided and flat and seen.seed_cover < thresholds.subject_cover:
         assert seen.profile is not None
-        return True, f"{said}, and it names no entity: the cosines of names are flat (gap {seen.profile.gap:.3f})"
+        return True, f"{said}, and the cosines of names are flat, so it names no subject (gap {seen.profile.gap:.3f})"
     return False, ""
 
 

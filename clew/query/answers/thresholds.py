@@ -22,7 +22,7 @@ class Thresholds(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     aggregation: float = Field(1.0, description="Weight of markers from which a question asks for the collection.")
-    undecided: float = Field(0.75, description="Weight from which a flat profile decides for the collection.")
+    undecided: float = Field(0.5, description="Weight from which a flat profile decides for the collection.")
     flat_gap: float = Field(0.06, description="Gap of the first and the fourth cosine below which a profile is flat.")
     peak_gap: float = Field(0.12, description="Gap from which it names a subject.")
     seed_floor: float | None = Field(None, description="Cosine below which a name is no seed; None: named ones alone.")
