@@ -16,9 +16,10 @@ def prefetch(array: Any, index: Any) -> None:
 
 def make_compilable() -> None:
     """Teach numba what `prefetch` is."""
-    from llvmlite import ir
     from numba.core import cgutils, types
     from numba.extending import intrinsic, overload
+
+    ir: Any = cgutils.ir  # type: ignore[attr-defined]  # llvmlite's, as numba brings it
 
     @intrinsic
     def fetch(context: Any, array: Any, index: Any) -> Any:
