@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
-from clew.daemon import collections as following
 from clew.daemon.collections import Collection
 from clew.errors import NoIndexError, StorageError
+
+
+class Longest(random.Random):
+    """Chance that takes nothing off."""
+
+    def uniform(self, a: float, b: float) -> float:
+        return b
 
 
 def waits(monkeypatch: pytest.MonkeyPatch, root: str, outcomes: list[Exception | None], served: bool) -> list[float]:
@@ -32,7 +40,7 @@ def waits(monkeypatch: pytest.MonkeyPatch, root: str, outcomes: list[Exception |
     monkeypatch.setattr(collection, "look", look)
     monkeypatch.setattr(collection, "_wake", Wake())
     monkeypatch.setattr(collection, "_served", object() if served else None)
-    monkeypatch.setattr(following.random, "uniform", lambda low, high: high)
+    monkeypatch.setattr(collection, "_chance", Longest())
     collection._follow()
     return found
 
