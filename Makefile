@@ -59,8 +59,8 @@ test-hostile: $(READY)  ## broken, huge, cyclic and bombed input alone
 
 .PHONY: test-graph
 test-graph: $(READY) $(VENV)/.model  ## the graph: rules, arrays, the tables of an index, the commands; a real small language model
-	@$(PYTEST) -n $(WORKERS) --dist loadgroup -m "slow or not slow" tests/unit/graph tests/unit/llm tests/integration/graph tests/integration/llm \
-	  tests/acceptance/test_graph_commands.py
+	@$(PYTEST) -n $(WORKERS) --dist loadgroup -m "slow or not slow" tests/unit/graph tests/unit/llm tests/unit/answers tests/integration/graph tests/integration/llm \
+	  tests/integration/answers tests/acceptance/test_graph_commands.py tests/acceptance/test_local_and_global.py
 
 # The model's package needs a compiler for what it depends on; its file alone is wanted.
 $(VENV)/.model: $(READY)
@@ -114,6 +114,9 @@ bench-graph: $(READY)  ## the graph: names against annotated collections, build 
 	@$(BIN)/python -m benchmarks.entities
 	@$(BIN)/python -m benchmarks.graph
 	@$(BIN)/python -m benchmarks.graph --million
+	@$(BIN)/python -m benchmarks.router cases --half 0
+	@$(BIN)/python -m benchmarks.router transcripts
+	@$(BIN)/python -m benchmarks.router foreign
 
 .PHONY: bench-quality
 bench-quality: $(READY)  ## judged public collections: each path alone, fused, with links followed
