@@ -136,7 +136,8 @@ class Collection:
         self._moving = False
         self._error: str | None = None
         self._next_move = 0.0
-        self._chance = random.Random()  # its own: a program that seeds the common one must not bring followers into step
+        # Its own: a program that seeds the common one must not bring followers into step.
+        self._chance = random.Random()
         self._wake = threading.Event()
         self._ending = False
         self._thread: threading.Thread | None = None
