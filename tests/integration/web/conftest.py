@@ -1,7 +1,6 @@
 """A service with collections behind a socket, and a real browser that looks at its page.
 
-One Chromium for all of these tests: they share the xdist group `browser`. The driver keeps an event loop in its thread, so it ends
-with the last of them and not with the session.
+One Chromium and one set of indexes for all of these tests: they share the xdist group `browser`.
 """
 
 from __future__ import annotations
@@ -10,9 +9,10 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
 import httpx
@@ -31,6 +31,8 @@ from tests.integration.web.payloads import write_hostile_collection
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
+
+T = TypeVar("T")
 
 PATIENCE = 120.0  # seconds; a machine may be busy: only what never comes fails
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -64,40 +66,77 @@ class Site:
         return response.json()
 
 
-@pytest.fixture(scope="package")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The page cache of these tests; hashes of keys are quick in them."""
-    folder = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(folder))
-        patch.setattr(keys_module, "_N", 1 << 4)
-        yield folder
+class Stage:
+    """What these tests share, until the last of them in this process: a driver of browsers keeps an event loop in its thread, in
+    which other tests could not run theirs, and collections look for newer snapshots all the time. (A fixture of a package would do,
+    were the tests one.)"""
+
+    def __init__(self) -> None:
+        self._ends = ExitStack()
+        self._made: dict[str, Any] = {}
+
+    def once(self, name: str, make: Callable[[ExitStack], T]) -> T:
+        """What `make` makes, the first time; what it enters ends with the stage."""
+        if name not in self._made:
+            self._made[name] = make(self._ends)
+        made: T = self._made[name]
+        return made
+
+    def close(self) -> None:
+        """End all of it."""
+        self._made.clear()
+        self._ends.close()
 
 
-@pytest.fixture(scope="package")
-def roots(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, Path]:
+STAGE = Stage()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
+    """After the last test of this folder, and after its fixtures, the stage is cleared."""
+    try:
+        yield
+    finally:
+        if nextitem is None or not nextitem.path.is_relative_to(Path(__file__).parent):
+            STAGE.close()
+
+
+@pytest.fixture
+def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Folders with an index in each, by the name of the collection."""
-    folder = tmp_path_factory.mktemp("sites")
-    book = folder / "handbook"
-    shutil.copytree(handbook(), book, ignore=shutil.ignore_patterns(".clew", "ru", "quality", "telemetry", "meetings"))
-    (book / "broken.pdf").write_bytes(b"%PDF-1.4 nothing else")
-    hostile = folder / "hostile"
-    write_hostile_collection(hostile)
-    live = folder / "live"
-    live.mkdir()
-    (live / "one.md").write_text("# One\n\nThe first file.\n")
-    os.utime(live / "one.md", (1_000_000_000, 1_000_000_000))
-    for root in (book, hostile, live):
-        clew.index(str(root), embedder="hashing:32", workers=0)
-    return {"handbook": book, "hostile": hostile, "live": live}
+
+    def make(ends: ExitStack) -> dict[str, Path]:
+        folder = tmp_path_factory.mktemp("sites")
+        patch = ends.enter_context(pytest.MonkeyPatch.context())
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        patch.setattr(keys_module, "_N", 1 << 4)  # hashes of keys that cost nothing
+        book, hostile, live = (folder / name for name in ("handbook", "hostile", "live"))
+        shutil.copytree(
+            handbook(), book, ignore=shutil.ignore_patterns(".clew", "ru", "quality", "telemetry", "meetings")
+        )
+        (book / "broken.pdf").write_bytes(b"%PDF-1.4 nothing else")
+        write_hostile_collection(hostile)
+        live.mkdir()
+        (live / "one.md").write_text("# One\n\nThe first file.\n")
+        os.utime(live / "one.md", (1_000_000_000, 1_000_000_000))
+        made = {root.name: root for root in (book, hostile, live)}
+        for root in made.values():
+            clew.index(str(root), embedder="hashing:32", workers=0)
+        return made
+
+    return STAGE.once("roots", make)
 
 
-@pytest.fixture(scope="package")
-def site(roots: dict[str, Path]) -> Iterator[Site]:
+@pytest.fixture
+def site(roots: dict[str, Path]) -> Site:
     """All of them, for whoever asks on this machine."""
-    with serving({name: Collection(name, str(root)) for name, root in roots.items()}) as served:
+
+    def make(ends: ExitStack) -> Site:
+        served = ends.enter_context(serving({name: Collection(name, str(root)) for name, root in roots.items()}))
         served.roots.update(roots)
-        yield served
+        return served
+
+    return STAGE.once("site", make)
 
 
 @pytest.fixture
@@ -139,32 +178,32 @@ def _answers(base: str) -> bool:
         return False
 
 
-@pytest.fixture(scope="package")
 def chromium() -> str:
     """Where the browser is; `CLEW_CHROMIUM` says another place. Skips where there is none."""
     pytest.importorskip("playwright", reason="playwright drives the browser: it is in the group `test`")
-    found = next(
-        (
-            where
-            for where in (os.environ.get("CLEW_CHROMIUM"), *map(shutil.which, NAMES))
-            if where and Path(where).is_file()
-        ),
-        None,
-    )
+    places = (os.environ.get("CLEW_CHROMIUM"), *map(shutil.which, NAMES))
+    found = next((where for where in places if where and Path(where).is_file()), None)
     if found is None:
-        pytest.skip("no Chromium here: install the package chromium (CI does), or say where one is in CLEW_CHROMIUM")
+        pytest.skip(
+            f"no Chromium here: install the package {NAMES[0]} or {NAMES[1]} (CI does), or say where one is in CLEW_CHROMIUM"
+        )
     return found
 
 
-@pytest.fixture(scope="package")
-def browser(chromium: str) -> Iterator[Browser]:
+@pytest.fixture
+def browser() -> Browser:
     """One Chromium."""
-    from playwright.sync_api import sync_playwright
+    where = chromium()
 
-    with sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=chromium, args=SWITCHES)
-        yield opened
-        opened.close()
+    def make(ends: ExitStack) -> Browser:
+        from playwright.sync_api import sync_playwright
+
+        driver = ends.enter_context(sync_playwright())
+        opened = driver.chromium.launch(executable_path=where, args=SWITCHES)
+        ends.callback(opened.close)
+        return opened
+
+    return STAGE.once("browser", make)
 
 
 @pytest.fixture

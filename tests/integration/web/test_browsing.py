@@ -14,6 +14,8 @@ import pytest
 import clew
 from tests.integration.web.conftest import Site
 
+pytestmark = pytest.mark.xdist_group("browser")  # these need no browser, but the same indexes
+
 
 @pytest.mark.parametrize("where", [None, "type:md", "path:ops/** -type:html", "state:failed", "name:no-such-name"])
 def test_counts_are_those_of_the_files(site: Site, where: str | None) -> None:

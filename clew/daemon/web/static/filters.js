@@ -75,7 +75,7 @@ export function panel(now, found) {
     const draw = () => {
       const shown = open.has(name) ? values : values.slice(0, Math.max(FEW, chosen.length));
       put(list, shown.map(({ value, documents }) =>
-        h("li", {}, h("button", { type: "button", class: "value", "aria-pressed": String(chosen.includes(value)), onclick: () => go(toggled(now(), name, value)) },
+        h("li", {}, h("button", { type: "button", class: "value", "data-facet": name, "data-value": value, "aria-pressed": String(chosen.includes(value)), onclick: () => go(toggled(now(), name, value)) },
           h("span", { class: "name" }, label(name, value)), documents === null ? null : h("span", { class: "count" }, number(documents))))));
     };
     const more = h("button", { type: "button", class: "plain", "aria-expanded": String(open.has(name)), onclick: () => {

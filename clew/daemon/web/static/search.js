@@ -50,7 +50,12 @@ export class SearchView {
     this.chips = h("div", { class: "chosen" });
     this.count = h("p", { class: "count" });
     this.list = h("div", { class: "list" });
-    this.values = h("div", { class: "values" });
+    this.pressed = false;
+    this.values = h("div", { class: "values", onpointerdown: () => {
+      this.pressed = true;
+      const released = () => setTimeout(() => { this.pressed = false; this.waits?.(); }); // after the click that comes of it
+      for (const name of ["pointerup", "pointercancel"]) addEventListener(name, released, { once: true });
+    } });
     this.side = h("details", { class: "side" }, h("summary", {}, t("filters")), field(() => this.now()), this.values);
     this.side.open = wide.matches;
     wide.onchange = () => { this.side.open = wide.matches; };
@@ -85,13 +90,26 @@ export class SearchView {
   }
 
   filters() {
+    const had = this.chips.contains(document.activeElement); // the chip that was taken away: on to the next one
     put(this.chips, chips(() => this.now()));
+    if (had) (this.chips.querySelector("button") ?? this.input).focus({ preventScroll: true });
     this.counting?.abort();
     this.counting = new AbortController();
     const { signal } = this.counting;
     counts(this.state, signal).then((found) => {
-      if (!signal.aborted) put(this.values, panel(() => this.now(), found));
+      if (!signal.aborted) this.counted(found);
     }).catch((problem) => { if (!signal.aborted && ![400, 401].includes(problem.status)) put(this.values); });
+  }
+
+  /** Show counts: not under a finger that is down, and with the focus where it was. */
+  counted(found) {
+    this.waits = () => {
+      this.waits = null;
+      const { facet, value } = document.activeElement?.dataset ?? {};
+      put(this.values, panel(() => this.now(), found));
+      if (facet) [...this.values.querySelectorAll("[data-facet]")].find((one) => one.dataset.facet === facet && one.dataset.value === value)?.focus({ preventScroll: true });
+    };
+    if (!this.pressed) this.waits();
   }
 
   /** Ask what the state asks; `whole`: with the second look. A question that came later ends one under way. */
@@ -100,8 +118,8 @@ export class SearchView {
     if (state === null) return;
     const question = { text: state.q.trim(), where: expression(state), hops: state.hops };
     const id = JSON.stringify([question, state.collection]);
-    if (this.shown?.id === id && (this.shown.whole || !whole)) return;
-    this.running?.abort();
+    this.running?.abort(); // also where the answer is there already: what is under way would take its place
+    if (this.shown?.id === id && (this.shown.whole || !whole)) { this.running = null; this.root.classList.remove("busy"); return; }
     const running = (this.running = new AbortController());
     const late = setTimeout(() => { if (this.shown?.id !== id) { this.root.classList.add("busy"); if (!this.shown) put(this.list, waiting(4)); } }, 250);
     try {
