@@ -69,9 +69,11 @@ def run(locust: Path, address: str, collection: str, clients: int, seconds: floa
     if done.returncode:
         raise RuntimeError(done.stderr)
     rows = json.loads(done.stdout)
-    times: dict[str, dict[int, int]] = {
-        row["name"]: {int(at): count for at, count in row["response_times"].items()} for row in rows
-    }
+    times: dict[str, dict[int, int]] = {}
+    for row in rows:  # a name stands once a method
+        histogram = times.setdefault(row["name"], {})
+        for at, count in row["response_times"].items():
+            histogram[int(at)] = histogram.get(int(at), 0) + count
     answered: dict[int, int] = {}
     for name, histogram in times.items():
         for at, count in histogram.items() if name != "429" else ():
