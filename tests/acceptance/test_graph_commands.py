@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.acceptance.commands import clew
 from tests.examples.graph_pages import PAGES, write_pages
+from tests.integration.llm.chat_service import Chat, chat_service
 
 pytestmark = pytest.mark.acceptance
 
@@ -89,3 +92,36 @@ def test_people_see_text(root: Path) -> None:
         done = clew("graph", command, root, "--limit", "3")
         assert done.status == 0
         assert done.out.strip()
+
+
+def test_a_language_model_is_estimated_then_asked_and_its_cost_is_told(
+    root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def reply(body: dict[str, Any]) -> str:
+        reports = "<statements>" in body["messages"][-1]["content"]
+        return json.dumps(
+            {"title": "Bateria", "chosen": [1]} if reports else {"entities": [], "relations": [], "claims": []}
+        )
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    chat = Chat(reply=reply)
+    with chat_service(chat) as url:
+        ask = ("graph", "build", root, "--extractor", "llm", "--model", f"small@{url}", "--json")
+        plan = clew(*ask, "--estimate", "--price-in", "1", "--price-out", "2").object
+        assert chat.requests == []
+        assert (plan["model_calls"], plan["money"] > 0) == (len(PAGES), True)
+        built = clew(*ask, "--budget", "1mtokens").object
+        assert built["passages_read"] == len(PAGES)
+        assert built["cost"]["calls"] == len(chat.requests) > len(PAGES)
+        assert clew(*ask).object["cost"]["calls"] == 0
+        refused = clew(*ask, "--budget", "2.50")
+    assert (refused.status, "prices" in refused.sentence) == (2, True)
+    kept = clew("graph", "build", root, "--json").object
+    assert (kept["passages_read"], kept["cost"]) == (0, None)
+    assert clew("graph", "build", root, "--extractor", "rules", "--json").object["passages_read"] == len(PAGES)
+
+
+def test_a_model_that_is_not_named_is_asked_for(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CLEW_LLM_MODEL", raising=False)
+    assert "--model" in clew("graph", "build", root, "--extractor", "llm").sentence
+    assert "rules" in clew("graph", "build", root, "--extractor", "magic").sentence
