@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.connectors.location import Root
-from clew.errors import ClewError, OptionError, RequestError, ServiceError
+from clew.errors import ClewError, OptionError, RequestError, RequestTimeError, ServiceError
 from clew.indexer.embedders.protocol import Embedder, LateInteraction
 from clew.indexer.lexical.questions import AnalyzedQuestion, analyze_question
 from clew.query import stopping, tracing, where
@@ -361,6 +361,7 @@ class Searcher:
             name: self._pool.submit(tracing.carried(_measured), name, self._paths[name].search, asked, k)
             for name in names
         }
+        late: list[str] = []
         for name, future in running.items():
             left = None if deadline is None else max(0.0, deadline - time.perf_counter())
             try:
@@ -368,6 +369,7 @@ class Searcher:
             except FutureTimeoutError:
                 future.cancel()
                 answered.degraded[name] = f"no answer within {asked.request.timeout} s"
+                late.append(name)
                 continue
             except RequestError:
                 raise  # the question, the installation or the index is wrong: an answer of the others would hide it
@@ -376,6 +378,8 @@ class Searcher:
                 continue
             answered.timings[name] = took
             answered.lists[name] = PathResult(candidates=candidates)
+        if names and len(late) == len(names):
+            raise RequestTimeError(f"No path answered within the {asked.request.timeout:g} s that were asked for; give more.")
         if names and not answered.lists:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in answered.degraded.items())
             raise ServiceError(f"Searching {self._pinned.place.address}: no path could answer ({reasons}).")

@@ -146,10 +146,12 @@ def _try(operation: schemathesis.APIOperation, examples: int, seen: Seen) -> Non
 
     def ask(case: schemathesis.Case) -> None:
         response = case.call()
-        case.validate_response(response, checks=CHECKS)
+        # Who gives the service no time to answer is told so.
+        hurried = response.status_code == 504 and isinstance(case.body, dict) and "timeout" in case.body
+        case.validate_response(response, checks=[one for one in CHECKS if not (hurried and one is not_a_server_error)])
         seen.note(case, response.status_code)
 
-    for more in (1, 4, 16):  # what chance leaves out the first time is tried for longer
+    for more in (1, 2, 4, 8, 16):  # what chance leaves out the first time is tried for longer
         bounds = settings(
             max_examples=examples * more,
             deadline=None,
