@@ -163,11 +163,15 @@ _LEADING = frozenset(
 )
 
 
+MANY = 3
+
+
 def led_to(question: AnalyzedQuestion, terms: Sequence[int]) -> list[int]:
     """Of the terms of a question that asks for everything, those that name a subject of its own.
 
     Where a whole collection is meant, a word that is no frame may be a verb that no list holds ("which themes run through it"). A
-    subject is led to ("about the helicopter fleet", "trends in cryptocurrency", "тенденции продаж шуб") or is a proper name.
+    subject is led to ("about the helicopter fleet", "trends in cryptocurrency", "тенденции продаж шуб") or is a proper name. Where
+    nothing is, `MANY` words or more are a subject all the same: so many are no verb that was forgotten.
     """
     left = {question.terms[at].word: at for at in terms}
     proper = proper_words(question.text)
@@ -181,7 +185,7 @@ def led_to(question: AnalyzedQuestion, terms: Sequence[int]) -> list[int]:
             continue
         cyrillic = "а" <= word[0] <= "я"
         led = word in _LEADING or (led and len(word) <= 4) or (cyrillic and of_collections(word))
-    return list(found)
+    return list(found) if found or len(terms) < MANY else list(terms)
 
 
 def _stop_words(asked: Sequence[str]) -> frozenset[str]:

@@ -182,7 +182,7 @@ _TEMPLATES: tuple[tuple[str, float, str], ...] = (
 _OWN: Mapping[str, Sequence[tuple[Kind, str, float, str]]] = {
     "en": (
         ("aggregation", "census", 1.0, r"\b(?:which|what|do|does|did|have|are there|were there|is there|can you find|how do|how many|find|in what) (?:of )?(?:(?!is |was |it |this )[\w-]+ ){0,3}{voices} .{0,60}\b{saying}"),
-        ("aggregation", "census", 1.0, r"\b(?:which|do|did|are there|were there|is there|can you find|how many|find|what) (?:(?:any|most|all|the|specific|certain|particular|some|other|many|of) ){0,3}{units} .{0,60}\b(?:{saying}|about|where|that|on|which|around)\b"),
+        ("aggregation", "census", 1.0, r"\b(?:which|do|did|are there|were there|is there|can you find|how many|find|what) (?:(?:any|most|all|specific|certain|particular|some|other|many) ){0,3}{units} .{0,60}\b(?:{saying}|about|where|that|on|which|around)\b"),
         ("aggregation", "told", 0.5, r"\b(?:mentioned|discussed|identified|highlighted|cited|emphasi[sz]ed|described|raised|expressed|addressed|shared|found) (?:\w+ly )?(?:by|in|across|among|as|throughout)\b|\b(?:by|from|among) (?:the |these |our |most |all )?{voices}\b"),
         ("aggregation", "any", 0.5, r"\b(?:are|were) there (?:\w+ )?\w{2,}s\b|\bcan you (?:find|identify|name|list)\b"),
         ("aggregation", "whole", 1.0, r"\bwhat (?:is|are|does) (?:this|the|that|these) (?:{whole}|{units}) (?:all )?(?:is |about|cover|deal|contain|hold)|\b(?:all|everything|whatever) (?:that is |that\'s )?(?:on file|written|said|here|in here)\b|\ball of (?:its|the|our|these) {units}\b"),
@@ -213,7 +213,7 @@ _OWN: Mapping[str, Sequence[tuple[Kind, str, float, str]]] = {
         ("generalisation", "general", 1.0, r"\bin general\b|\bgenerally speaking\b|\bin (?:broad|general) terms\b|\bbroadly\b|\bat a high level\b|\bon the whole\b|\boverall\b"),
         ("generalisation", "context", 1.0, r"\b(?:wider|broader|general|bigger|larger|big|overall|full) (?:context|picture|view)\b|\bin context\b|\bthe context (?:of|around|for|behind)\b|\bbackground (?:on|of|to)\b|\blandscape\b"),
         ("generalisation", "overview", 1.0, r"\b(?:overview|panorama|summary|outline|survey|introduction|primer)\b|\bsummari[sz]e\b"),
-        ("generalisation", "known", 1.0, r"\beverything (?:about|on|we|you|there)\b|\bwhat (?:do|does|can) (?:we|you|one|they|the {whole}|the {units}) (?:know|say|have|learn|tell)(?: us)? (?:about|on)\b|\ball (?:we|you|there is) .{0,12}\b(?:about|on)\b"),
+        ("generalisation", "known", 1.0, r"\beverything (?:about|on|we|you|there)\b|\bwhat (?:do|does|can) (?:we|you|one|they) (?:know|have|learn)(?: us)? (?:about|on)\b|\ball (?:we|you|there is) .{0,12}\b(?:about|on)\b"),
         ("choice", "best", 1.0, r"\b(?:best|better|most suitable|right|safest|cheapest|ideal|preferable|suitable|fit)\b.{0,40}\b(?:for|to|if|when)\b"),
         ("choice", "advice", 1.0, r"\brecommend\w*\b|\bsuggest\b|\badvi[sc]e\b|\bshould (?:i|we|you|one|our)\b|\bis it worth\b|\bworth (?:it|\w+ing)\b"),
         ("choice", "weighing", 1.0, r"\bpros and cons\b|\btrade-?offs?\b|\bversus\b|\bvs\b|\bcompare\b.{1,60}\b(?:and|with|to)\b|\brather than\b|\binstead of\b"),
@@ -221,7 +221,7 @@ _OWN: Mapping[str, Sequence[tuple[Kind, str, float, str]]] = {
         ("choice", "consequence", 1.0, r"\bwhat (?:would|will|could|might) happen\b|\b(?:consequences|implications|repercussions) (?:of|for)\b|\bwhat if\b|\bwhat (?:do|would|will) (?:i|we) need\b"),
     ),
     "pt": (
-        ("aggregation", "census", 1.0, r"\b(?:que|quais|ha|existem|quant[oa]s) (?:(?:d?[oa]s|algum|alguns|algumas|outros|outras) ){0,2}(?:{voices}|{units}) .{0,60}\b(?:{saying}|sobre|em que|nos quais|nas quais|onde)"),
+        ("aggregation", "census", 1.0, r"\b(?:que|quais|ha|existem|quant[oa]s) (?:(?:d[oa]s|algum|alguns|algumas|outros|outras) ){0,2}(?:{voices}|{units}) .{0,60}\b(?:{saying}|sobre|em que|nos quais|nas quais|onde)"),
         ("aggregation", "told", 0.5, r"\b(?:mencionad|discutid|identificad|destacad|citad|descrit|referid|abordad|apontad|partilhad|compartilhad)[oa]s? (?:por|pel[oa]s|n[oa]s|em|entre|como)\b|\bpel[oa]s {voices}\b"),
         ("aggregation", "whole", 1.0, r"\b(?:de|do) que (?:e que )?(?:se )?(?:trata|fala)\w* {article}{0,2}{whole}\b|\btudo o que (?:aqui )?(?:esta|ha|existe|se le)\b|\baqui (?:esta )?escrito\b"),
         ("aggregation", "recurrence", 1.0, r"\bvolta\w* (?:sempre )?a (?:aparecer|surgir|acontecer)\b|\b(?:vezes sem conta|repetidas vezes|se repete\w*)\b"),
@@ -256,7 +256,7 @@ _OWN: Mapping[str, Sequence[tuple[Kind, str, float, str]]] = {
         ("choice", "consequence", 1.0, r"\bo que (?:aconteceria|acontece|acontecera) (?:se|com)\b|\bconsequencias (?:d|par)\w+|\bimplicacoes\b|\bo que (?:preciso|precisamos)\b"),
     ),
     "es": (
-        ("aggregation", "census", 1.0, r"\b(?:que|cuales|hay|existen|cuant[oa]s) (?:(?:de l[oa]s|l[oa]s|alguno|algunos|algunas|otros|otras) ){0,2}(?:{voices}|{units}) .{0,60}\b(?:{saying}|sobre|en que|en los que|en las que|donde)"),
+        ("aggregation", "census", 1.0, r"\b(?:que|cuales|hay|existen|cuant[oa]s) (?:(?:de l[oa]s|alguno|algunos|algunas|otros|otras) ){0,2}(?:{voices}|{units}) .{0,60}\b(?:{saying}|sobre|en que|en los que|en las que|donde)"),
         ("aggregation", "told", 0.5, r"\b(?:mencionad|discutid|identificad|destacad|citad|descrit|referid|abordad|senalad|compartid)[oa]s? (?:por|en|entre|como)\b|\bpor l[oa]s {voices}\b"),
         ("aggregation", "whole", 1.0, r"\bde que (?:va|trata|habla)\w* {article}{0,2}{whole}\b|\btodo lo que (?:aqui )?(?:esta|hay|existe|se lee)\b|\baqui escrito\b"),
         ("aggregation", "recurrence", 1.0, r"\bvuelve\w* (?:siempre )?a (?:aparecer|surgir|pasar)\b|\b(?:una y otra vez|repetidas veces|se repite\w*)\b"),

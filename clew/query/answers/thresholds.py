@@ -30,7 +30,7 @@ class Thresholds(BaseModel):
         0.6, description="Share of a question that seeds cover, from which they hold it by themselves."
     )
     name_cover: float = Field(
-        0.1, description="Share of a question that a proper name in it covers, from which it is held."
+        0.25, description="Share of a question that a proper name in it covers, from which it is held."
     )
     subject_cover: float = Field(0.5, description="Share of a subject that seeds cover, from which it is theirs alone.")
     held_floor: float | None = Field(

@@ -76,6 +76,10 @@ def test_asking_for_everything_without_reports_says_what_to_build() -> None:
         ("стоит ли менять ключ?", "drift"),
         ("¿conviene cambiar la clave?", "drift"),
         ("how long is a key valid", "local"),
+        ("what do the documents say about the lock", "local"),
+        ("o que os documentos dizem sobre a fechadura", "local"),
+        ("¿qué dicen los documentos sobre la clave?", "local"),
+        ("что документы говорят о ключе", "local"),
     ],
 )
 def test_a_held_subject_goes_where_its_question_asks(question: str, expected: str) -> None:
@@ -95,7 +99,7 @@ def test_a_common_word_that_is_a_name_holds_nothing_by_itself() -> None:
     question = "what service did the king order"
     assert route(seen(question, **named("service", 0.3)), USUAL).route == "none"
     assert route(seen(question, **named("service", 0.3, proper=True)), USUAL).route == "local"
-    assert route(seen(question, **named("service", 0.05, proper=True)), USUAL).route == "none"
+    assert route(seen(question, **named("service", 0.2, proper=True)), USUAL).route == "none"
 
 
 @pytest.mark.parametrize("name", ["local", "mixed", "global", "drift"])
