@@ -379,7 +379,9 @@ class Searcher:
             answered.timings[name] = took
             answered.lists[name] = PathResult(candidates=candidates)
         if names and len(late) == len(names):
-            raise RequestTimeError(f"No path answered within the {asked.request.timeout:g} s that were asked for; give more.")
+            raise RequestTimeError(
+                f"No path answered within the {asked.request.timeout:g} s that were asked for; give more."
+            )
         if names and not answered.lists:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in answered.degraded.items())
             raise ServiceError(f"Searching {self._pinned.place.address}: no path could answer ({reasons}).")
