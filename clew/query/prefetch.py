@@ -5,6 +5,7 @@ In Python `prefetch` does nothing, so a loop that calls it gives the same with a
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 _WILL_BE_READ, _KEEP, _DATA = 0, 3, 1  # the arguments of LLVM's prefetch
@@ -16,20 +17,18 @@ def prefetch(array: Any, index: Any) -> None:
 
 def make_compilable() -> None:
     """Teach numba what `prefetch` is."""
-    from numba.core import cgutils, types
-    from numba.extending import intrinsic, overload
+    # By name, as types of numba are seen where it is installed, and its decorators are no types of ours anywhere.
+    cgutils: Any = importlib.import_module("numba.core.cgutils")
+    types: Any = importlib.import_module("numba.core.types")
+    extending: Any = importlib.import_module("numba.extending")
+    ir = cgutils.ir  # llvmlite's, as numba brings it
 
-    ir: Any = cgutils.ir  # type: ignore[attr-defined]  # llvmlite's, as numba brings it
-
-    @intrinsic
-    def fetch(context: Any, array: Any, index: Any) -> Any:
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def line_of(context: Any, array: Any, index: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             kind, number = signature.args
             there = context.make_array(kind)(context, builder, arguments[0])
             at = context.cast(builder, arguments[1], number, types.intp)
-            pointer = cgutils.get_item_pointer(  # type: ignore[no-untyped-call]
-                context, builder, kind, there, [at], wraparound=False, boundscheck=False
-            )
+            pointer = cgutils.get_item_pointer(context, builder, kind, there, [at], wraparound=False, boundscheck=False)
             address = builder.bitcast(pointer, cgutils.voidptr_t)
             line = builder.module.declare_intrinsic(
                 "llvm.prefetch",
@@ -41,9 +40,12 @@ def make_compilable() -> None:
 
         return types.void(array, index), generate
 
-    @overload(prefetch, inline="always")
-    def compiled(array, index):  # type: ignore[no-untyped-def]
-        def fetched(array, index):  # type: ignore[no-untyped-def]
-            fetch(array, index)  # type: ignore[call-arg]  # the context is numba's to give
+    fetch = extending.intrinsic(line_of)
+
+    def compiled(array: Any, index: Any) -> Any:
+        def fetched(array: Any, index: Any) -> None:
+            fetch(array, index)  # the context is numba's to give
 
         return fetched
+
+    extending.overload(prefetch, inline="always")(compiled)
