@@ -153,8 +153,8 @@ clean:  ## remove what the recipes made
 
 # locust brings a web framework and an event loop of its own: they stay apart from what is measured.
 $(VENV)-load/.ready: $(READY)
-	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)-load
-	@$(BIN)/uv pip install --quiet --python $(VENV)-load/bin/python 'locust>=2.40,<3'
+	@$(BIN)/python -m venv --clear --without-pip $(VENV)-load
+	@$(BIN)/python -m pip --python $(VENV)-load/bin/python install -qq --disable-pip-version-check --no-input 'locust>=2.40,<3'
 	@touch $@
 
 # Ray is large, and only the recipes of clusters need it: the range is that of the extra.
