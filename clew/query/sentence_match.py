@@ -102,16 +102,16 @@ class SentenceMatch:
         if not len(asked.states):
             return nothing
         weights = self._weights(question, idf, asked)
-        states = self._states([text for _, text in (*chosen, *titles)])
+        kept = self._states([text for _, text in (*chosen, *titles)])
+        states = {text: one.astype(np.float32) for text, one in kept.items() if len(one)}
         nearest, meaning = np.zeros((len(passages), len(weights))), np.zeros(len(passages))
         whole = _mean(asked.states)
         for number, text in (*chosen, *titles):
-            if len(states[text]):
-                similar = (asked.states @ states[text].astype(np.float32).T).max(axis=1)
-                nearest[number] = np.maximum(nearest[number], similar)
+            if text in states:
+                nearest[number] = np.maximum(nearest[number], (asked.states @ states[text].T).max(axis=1))
         for number, text in chosen:
-            if len(states[text]):
-                meaning[number] = max(meaning[number], float(_mean(states[text].astype(np.float32)) @ whole))
+            if text in states:
+                meaning[number] = max(meaning[number], float(_mean(states[text]) @ whole))
         words = np.stack([_together(nearest, number, trails).max(axis=0) for number in range(len(passages))])
         return Matches(
             words=(words * weights).sum(axis=1) / weights.sum(),
