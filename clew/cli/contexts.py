@@ -9,7 +9,7 @@ import typer
 
 from clew.cli.inspecting import opened
 from clew.cli.options import AsJson, AsOf, IndexPlace, Root, SnapshotNumber, StorageOptions
-from clew.cli.output import print_json, print_text, say
+from clew.cli.output import counted, print_json, print_text, say
 from clew.cli.searching import _names, _weights
 from clew_client.types import ContextResult
 
@@ -86,6 +86,6 @@ def _print(result: ContextResult) -> None:
     if result.abstained:
         say(f"nothing seems to answer this: {result.reason}")
     print_text(result.render() if result.passages else "nothing found")
-    what = "the whole collection" if result.whole_collection else f"{len(result.passages)} passages"
+    what = "the whole collection" if result.whole_collection else counted(len(result.passages), "passage")
     saved = f"; parent windows would take {result.parent_window_tokens:,}" if not result.whole_collection else ""
     say(textwrap.shorten(f"{what}, {result.tokens:,} tokens ({result.tokenizer}){saved}", 200))

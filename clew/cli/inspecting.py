@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.cli.options import AsJson, AsOf, IndexPlace, Root, SnapshotNumber, StorageOptions, storage
-from clew.cli.output import print_json, print_json_lines, print_text, size_text
+from clew.cli.output import counted, print_json, print_json_lines, print_text, size_text
 
 if TYPE_CHECKING:
     from clew.query.index import Index
@@ -102,7 +102,7 @@ def show(
     print_text(f"{shown.path}  ({', '.join(fact for fact in facts if fact)})")
     if shown.title:
         print_text(f"title: {shown.title}")
-    print_text(f"{len(shown.chunks)} passages, {len(shown.links)} links")
+    print_text(f"{counted(len(shown.chunks), 'passage')}, {counted(len(shown.links), 'link')}")
     print_text()
     print_text(shown.text or shown.message or "")
 
@@ -175,5 +175,5 @@ def check(
         for finding in report.findings:
             print_text(f"{finding.check}: {finding.message}" + (f" ({finding.path})" if finding.path else ""))
         counts = ", ".join(f"{count:,} {name}" for name, count in report.checked.items())
-        print_text(f"{'sound' if report.ok else f'{len(report.findings)} findings'}; checked {counts}")
+        print_text(f"{'sound' if report.ok else counted(len(report.findings), 'finding')}; checked {counts}")
     return 0 if report.ok else 1

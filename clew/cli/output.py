@@ -22,6 +22,11 @@ def print_json_lines(models: Iterable[BaseModel]) -> None:
         _write(model.model_dump_json() + "\n")
 
 
+def counted(number: int, what: str) -> str:
+    """`1 snapshot`, `2,000 snapshots`."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def print_text(text: str = "") -> None:
     """A line for people."""
     _write(text + "\n")

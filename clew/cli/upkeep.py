@@ -10,18 +10,13 @@ import typer
 from clew.cli.indexing import seconds
 from clew.cli.models import REPLIES
 from clew.cli.options import AsJson, IndexPlace, Root, StorageOptions, storage
-from clew.cli.output import print_json, print_json_lines, print_text, progress, say, size_text
+from clew.cli.output import counted, print_json, print_json_lines, print_text, progress, say, size_text
 
 if TYPE_CHECKING:
     from clew.indexer.place import Place
     from clew.indexer.upkeep import Upkeep
 
 Wait = Annotated[str, typer.Option("--wait", metavar="TIME", help="How long to wait for another writer: 60s, 5m.")]
-
-
-def counted(number: int, what: str) -> str:
-    """`1 snapshot`, `2,000 snapshots`."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def register(app: typer.Typer) -> None:
