@@ -1,6 +1,7 @@
 """The router: on the cases of the handbook, on questions to transcripts, and on questions that a collection does not hold.
 
     python -m benchmarks.router cases [--half 0|1]    # tests/data/router on the example handbook, macro over kinds
+    python -m benchmarks.router cases --folder tests/data/router/fresh    # those of another folder
     python -m benchmarks.router transcripts           # graphrag-microsoft: over many transcripts global, over one local
     python -m benchmarks.router foreign               # XQuAD English: own questions lost, those of other collections answered
 
@@ -50,9 +51,9 @@ def routed(asker: Asker, question: str, route: RouteName | str = "auto") -> Rout
     return asker.decide(asker.inquire(question), request)[0].route
 
 
-def cases(half: int | None) -> None:
+def cases(half: int | None, place: Path = CASES) -> None:
     """Macro accuracy over kinds, and which kinds go where."""
-    chosen = [case for case in read_cases(str(CASES)) if case.collection == "handbook"]
+    chosen = [case for case in read_cases(str(place)) if case.collection == "handbook"]
     chosen = [case for case in chosen if half is None or int(case.id.rpartition("-")[2]) % 2 == half]
     went: dict[str, Counter[str]] = defaultdict(Counter)
     right: dict[str, list[bool]] = defaultdict(list)
@@ -126,11 +127,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["cases", "transcripts", "foreign"])
     parser.add_argument("--half", type=int, choices=[0, 1])
+    parser.add_argument("--folder", type=Path, default=CASES, help="where the cases lie")
     parser.add_argument("--own", type=int, default=80)
     parser.add_argument("--others", type=int, default=40, help="questions of each other collection")
     given = parser.parse_args()
     if given.what == "cases":
-        cases(given.half)
+        cases(given.half, given.folder)
     elif given.what == "transcripts":
         transcripts()
     else:
