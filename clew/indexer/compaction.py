@@ -28,6 +28,7 @@ from clew.indexer import faults
 from clew.indexer.batch import statistics
 from clew.indexer.edges import fold_deltas
 from clew.indexer.linkpass import renew_edges
+from clew.indexer.number_sets import distinct_numbers
 from clew.indexer.schemas import KEY_BITS
 from clew.indexer.snapshots import EdgeRef, SegmentRef, segment_id
 from clew.indexer.tables import ROWS_PER_FILE, Table, TableChange
@@ -220,7 +221,7 @@ class _Compaction:
         table = self._writer.tables["chunks"]
         if among is None or table.kept is None:
             return table.read_with_addresses(["chunk_key"]).sort_by("chunk_key")
-        files = np.unique(among >> KEY_BITS)
+        files = distinct_numbers(among >> KEY_BITS)
         return table.read_keys("file_key", files, ["chunk_key"]).sort_by("chunk_key")
 
     def _alive(self, ref: SegmentRef, index: pa.Table) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from clew.connectors.objects import ObjectStore
 from clew.errors import DamagedIndexError, ObjectMissingError
+from clew.indexer.number_sets import union
 from clew.indexer.schemas import EDGES, KEY_BITS
 from clew.indexer.snapshots import EdgeRef, new_id
 
@@ -83,5 +84,5 @@ def _in_force(store: ObjectStore, generation: str, refs: Sequence[EdgeRef]) -> t
         parts.append(table.replace_schema_metadata(None))
         if ref.kind == "base":
             break
-        replaced = np.union1d(replaced, np.array(orjson.loads(metadata[_SOURCES]), dtype=np.int64))
+        replaced = union(replaced, np.array(orjson.loads(metadata[_SOURCES]), dtype=np.int64))
     return pa.concat_tables(parts) if parts else EDGES.empty_table(), replaced

@@ -21,6 +21,8 @@ import pyarrow.compute as pc
 import xxhash
 from numpy.typing import NDArray
 
+from clew.indexer.number_sets import distinct_numbers
+
 if TYPE_CHECKING:
     from clew.indexer.tables import Table
 
@@ -64,7 +66,7 @@ class _Column:
         if not len(hits):
             return _NO_ROWS
         parts = [self.offsets[start:end] for start, end in zip(first[hits], last[hits], strict=True)]
-        return np.unique(np.concatenate(parts))
+        return distinct_numbers(np.concatenate(parts))
 
 
 _NO_ROWS: NDArray[np.int32] = np.empty(0, dtype=np.int32)
@@ -243,7 +245,7 @@ def digests(keys: Iterable[int] | NDArray[Any]) -> NDArray[np.uint32]:
     array = np.asarray(keys if isinstance(keys, np.ndarray) else list(keys))
     if not len(array):
         return np.empty(0, dtype=np.uint32)
-    return np.unique((array.astype(np.uint64) & np.uint64(0xFFFFFFFF)).astype(np.uint32))
+    return distinct_numbers((array.astype(np.uint64) & np.uint64(0xFFFFFFFF)).astype(np.uint32))
 
 
 def path_digest(path: str) -> int:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from clew.indexer.extract.document import LinkKind
 from clew.indexer.intake import READ_LINKS
 from clew.indexer.links import canonical_fragment, probe_hash, resolve
+from clew.indexer.number_sets import distinct_numbers
 from clew.indexer.paths import Paths, waiting_keys
 from clew.indexer.schemas import LINKS
 from clew.indexer.settings import SiteSettings
@@ -241,8 +242,10 @@ class Linker:
 
     def _places(self, targets: Sequence[_Target]) -> list[_Place]:
         """Where in its file each target lies."""
-        keys = np.unique([target.target_file for target in targets if target.target_file is not None])
-        passages = self._passages(keys.astype(np.int64))
+        keys = distinct_numbers(
+            np.array([target.target_file for target in targets if target.target_file is not None], np.int64)
+        )
+        passages = self._passages(keys)
         known: dict[tuple[int, int, str | None], _Place] = {}
         places: list[_Place] = []
         for target in targets:

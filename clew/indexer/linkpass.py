@@ -27,6 +27,7 @@ from clew.indexer.linking import (
     path_by_key,
     waiting_for,
 )
+from clew.indexer.number_sets import distinct_numbers, union
 from clew.indexer.path_index import PathIndex
 from clew.indexer.progress import Progress
 from clew.indexer.schemas import KEY_BITS, LINKS
@@ -135,8 +136,10 @@ def _affected(
         ]
         found = [part for part in parts if part is not None]
         if len(found) == len(parts):
-            addressed = np.unique(np.concatenate(found))
-            return addressed, np.unique(table.take_addresses(addressed, ["source_file"])["source_file"].to_numpy())
+            addressed = distinct_numbers(np.concatenate(found))
+            return addressed, distinct_numbers(
+                table.take_addresses(addressed, ["source_file"])["source_file"].to_numpy()
+            )
     addresses: list[NDArray[np.uint64]] = [np.empty(0, dtype=np.uint64)]
     sources: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
     for batch in table.batches(["source_file"] if everything else ["source_file", "target_file", "probed"]):
@@ -146,8 +149,8 @@ def _affected(
             mask = np.isin(source, touched) | np.isin(target, touched) | waiting_for(batch["probed"], arrivals)
             source, address = source[mask], address[mask]
         addresses.append(address)
-        sources.append(np.unique(source))
-    return np.concatenate(addresses), np.unique(np.concatenate(sources))
+        sources.append(distinct_numbers(source))
+    return np.concatenate(addresses), distinct_numbers(np.concatenate(sources))
 
 
 def renew_edges(writer: Writer, sources: NDArray[np.int64] | None) -> tuple[EdgeRef, ...]:
@@ -185,7 +188,7 @@ def weigh_links(writer: Writer, embedder: Any, mode: str, progress: Progress) ->
     if mode != "one" and rows.num_rows:
         _weigh(writer, embedder, mode, rows, progress)
         faults.reach("weights.after-commit")
-    edges = renew_edges(writer, np.unique(rows["source_file"].to_numpy()))
+    edges = renew_edges(writer, distinct_numbers(rows["source_file"].to_numpy()))
     faults.reach("weights.after-edges")
     return writer.publish(
         edges=edges,
@@ -201,7 +204,7 @@ def _weigh(writer: Writer, embedder: Any, mode: str, rows: pa.Table, progress: P
     files = None
     if table.kept is not None:
         sources = rows["source_chunk"].to_numpy() >> KEY_BITS
-        files = np.union1d(rows["target_file"].to_numpy(), sources).astype(np.int64)
+        files = union(rows["target_file"].to_numpy(), sources).astype(np.int64)
     vectors = VectorStore(writer.tables["chunks"], files)
     contexts = _context_vectors(table, rows, embedder, vectors, mode, progress)
     target_chunk = rows["target_chunk"].to_numpy().copy()

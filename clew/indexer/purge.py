@@ -24,6 +24,7 @@ from clew.indexer.compaction import forget_the_dead
 from clew.indexer.garbage import Retention, Swept, sweep
 from clew.indexer.linking import arrival_hashes
 from clew.indexer.linkpass import resolve_links
+from clew.indexer.number_sets import distinct_numbers
 from clew.indexer.pins import FOLDER as PINS
 from clew.indexer.pins import pins
 from clew.indexer.progress import Progress, Silence
@@ -134,7 +135,7 @@ def _take_out(writer: Writer, keys: NDArray[np.int64], done: Purged, progress: P
         pending=writer.snapshot.pending.model_copy(update={"links": True}),
         statistics=statistics(writer, writer.snapshot),
     )
-    resolve_links(writer, touched_files=keys, arrivals=np.unique(gone), everything=False, progress=progress)
+    resolve_links(writer, touched_files=keys, arrivals=distinct_numbers(gone), everything=False, progress=progress)
 
 
 def _addresses(table: Table, column: str, keys: NDArray[np.int64]) -> NDArray[np.uint64]:

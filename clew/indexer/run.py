@@ -38,6 +38,7 @@ from clew.indexer.intake import FileGroup, FileTask, Intake
 from clew.indexer.known_weights import KnownWeights
 from clew.indexer.linking import arrival_hashes
 from clew.indexer.linkpass import resolve_links, weigh_links
+from clew.indexer.number_sets import distinct_numbers
 from clew.indexer.place import Place
 from clew.indexer.progress import Meter, Progress, Silence, peak_rss
 from clew.indexer.sandbox import Finished, Produced, Sandbox
@@ -238,7 +239,7 @@ class IndexRun:
                 resolve_links(
                     writer,
                     touched_files=np.array(touched, dtype=np.int64),
-                    arrivals=np.unique(arrivals),
+                    arrivals=distinct_numbers(arrivals),
                     everything=everything or (self._options.paths is None and not writer.snapshot.edges),
                     progress=self._progress,
                     weights=None if everything else self._known_weights(links, read),

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from clew.errors import DamagedIndexError, StorageError
 from clew.indexer.graph.schemas import graph_schemas
+from clew.indexer.number_sets import distinct_numbers
 from clew.indexer.schemas import DOCUMENTS, FILES, LINKS, chunks_schema
 from clew.indexer.snapshots import TableRef
 
@@ -325,7 +326,7 @@ def _by_fragment(addresses: NDArray[np.uint64] | None) -> Iterator[tuple[int, li
         return
     addresses = np.sort(addresses)
     numbers = (addresses >> np.uint64(32)).astype(np.int64)
-    for number in np.unique(numbers).tolist():
+    for number in distinct_numbers(numbers).tolist():
         yield number, (addresses[numbers == number] & np.uint64(0xFFFFFFFF)).astype(np.int64).tolist()
 
 

@@ -14,6 +14,7 @@ from clew.indexer import faults
 from clew.indexer.batch import statistics
 from clew.indexer.chunks import embedded_text
 from clew.indexer.embedders.protocol import Embedder
+from clew.indexer.number_sets import difference, distinct_numbers
 from clew.indexer.progress import Meter, Progress
 from clew.indexer.snapshots import Snapshot
 from clew.indexer.tables import ColumnUpdate, Table, TableChange
@@ -95,7 +96,7 @@ def _with_vectors(source: Table, contents: NDArray[np.uint64]) -> Iterator[pa.Re
     if kept is None:
         yield from source.batches(["content_hash"], "vector IS NOT NULL")
         return
-    kept = np.setdiff1d(kept, source.addresses_where("vector IS NULL"))
+    kept = difference(kept, source.addresses_where("vector IS NULL"))
     rows = source.take_addresses(kept, ["content_hash"])
     yield from rows.append_column("_rowaddr", pa.array(kept, pa.uint64())).combine_chunks().to_batches()
 
@@ -144,7 +145,7 @@ def _commit(table: Table, addresses: NDArray[np.uint64], vectors: Any) -> None:
     fragments = (addresses >> np.uint64(32)).astype(np.int64)
     field = table.schema.field("vector")
     updates = []
-    for number in np.unique(fragments).tolist():
+    for number in distinct_numbers(fragments).tolist():
         mask = fragments == number
         keys = table.take_addresses(addresses[mask], ["chunk_key"])["chunk_key"]
         flat = pa.array(np.ascontiguousarray(vectors[mask], dtype=np.float32).reshape(-1))
