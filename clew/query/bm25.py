@@ -18,6 +18,7 @@ import tantivy
 
 from clew.indexer.lexical.questions import AnalyzedQuestion, Phrase, Term
 from clew.indexer.lexical.segment import BODY_FIELD, IDENT_FIELD, KEY_FIELD, TITLE_FIELD
+from clew.indexer.number_sets import distinct_numbers
 from clew.query.candidates import Candidates, Mask, Ordinals, Scores, Universe
 
 MAX_PAIRS = 16  # of a question; a long text that is pasted in would ask for hundreds of lists of positions
@@ -76,7 +77,7 @@ class Bm25Path:
         query = self._query(question)
         if query is None or not len(ordinals):
             return np.zeros(len(ordinals), dtype=np.float64)
-        return self._restricted(query, ordinals)
+        return self._restricted([query], ordinals)
 
     def pairs(self, question: AnalyzedQuestion, ordinals: Ordinals) -> Scores:
         """How given chunks hold pairs of words that follow each other in the question, at most two words apart, or side by
@@ -89,11 +90,8 @@ class Bm25Path:
         pairs = [[one.variants[0], two.variants[0]] for one, two in pairwise(question.terms)][:MAX_PAIRS]
         if not pairs or not len(ordinals):
             return np.zeros(len(ordinals), dtype=np.float64)
-        clauses = [
-            (tantivy.Occur.Should, tantivy.Query.phrase_query(self._schema, BODY_FIELD, list(pair), slop=PAIR_SLOP))
-            for pair in pairs
-        ]
-        return self._restricted(tantivy.Query.boolean_query(clauses), ordinals)
+        phrases = [tantivy.Query.phrase_query(self._schema, BODY_FIELD, list(pair), slop=PAIR_SLOP) for pair in pairs]
+        return self._restricted(phrases, ordinals)
 
     # --- fetching ---
 
@@ -134,7 +132,7 @@ class Bm25Path:
                 return self._among(query, k, np.flatnonzero(allowed))
 
     def _among(self, query: tantivy.Query, k: int, ordinals: Ordinals) -> Candidates:
-        scores = self._restricted(query, ordinals)
+        scores = self._restricted([query], ordinals)
         found = scores > 0
         return Candidates.best(ordinals[found], scores[found], k, self._universe.tie)
 
@@ -146,8 +144,7 @@ class Bm25Path:
             tantivy.Query.range_query(self._schema, KEY_FIELD, integer, int(keys[first]), int(keys[last]))
             for first, last in ranges
         ]
-        union = tantivy.Query.boolean_query([(tantivy.Occur.Should, part) for part in parts])
-        return _both(query, union)
+        return _both(query, _any_of(parts))
 
     def _fetch(self, query: tantivy.Query, limit: int) -> tuple[Ordinals, Scores, int]:
         """(ordinals or -1, scores falling, hits)."""
@@ -156,15 +153,21 @@ class Bm25Path:
         ordinals = self._universe.ordinals(np.array(keys, dtype=np.int64))
         return ordinals, np.array([score for score, _ in hits], dtype=np.float64), len(hits)
 
-    def _restricted(self, query: tantivy.Query, ordinals: Ordinals) -> Scores:
-        """Scores of given chunks: the query, and a set of keys that adds nothing to the score."""
-        distinct, back = np.unique(ordinals, return_inverse=True)
+    def _restricted(self, queries: Sequence[tantivy.Query], ordinals: Ordinals) -> Scores:
+        """Scores of given chunks, summed over queries: each of them, and a set of keys that adds nothing to its score.
+
+        The set stands beside every query, not beside their union: a union is filled for 4,096 chunks at a time, whichever of them
+        are wanted, so all phrases of a collection were read for the few (13.6 ms for two pairs and 600 chunks of 100,000; 2.6).
+        """
+        distinct = distinct_numbers(ordinals)
         keys = self._universe.keys[distinct].tolist()
         chosen = tantivy.Query.term_set_query(self._schema, KEY_FIELD, keys)
-        found, scores, _ = self._fetch(_both(query, chosen), len(keys))
+        parts = [_both(query, chosen) for query in queries]
+        whole = parts[0] if len(parts) == 1 else _any_of(parts)
+        found, scores, _ = self._fetch(whole, len(keys))
         result = np.zeros(len(distinct), dtype=np.float64)
         result[np.searchsorted(distinct, found)] = scores
-        return result[back]
+        return result[np.searchsorted(distinct, ordinals)]
 
     # --- the query ---
 
@@ -173,7 +176,7 @@ class Bm25Path:
         clauses += self._phrase_clauses(question.phrases)
         if not clauses:
             return None
-        return tantivy.Query.boolean_query([(tantivy.Occur.Should, clause) for clause in clauses])
+        return _any_of(clauses)
 
     def _term_clauses(self, terms: Sequence[Term]) -> Iterator[tantivy.Query]:
         fields = [(BODY_FIELD, 1.0)]
@@ -226,6 +229,11 @@ class Bm25Path:
     @staticmethod
     def _boosted(query: tantivy.Query, boost: float) -> tantivy.Query:
         return query if boost == 1.0 else tantivy.Query.boost_query(query, boost)
+
+
+def _any_of(queries: Sequence[tantivy.Query]) -> tantivy.Query:
+    """Where any of the queries holds, with the sum of their scores, in this order."""
+    return tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in queries])
 
 
 def _both(query: tantivy.Query, restriction: tantivy.Query) -> tantivy.Query:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from clew.errors import ClewError
 from clew.indexer.edges import edges_of, read_edges
+from clew.indexer.number_sets import distinct_numbers, is_among
 from clew.indexer.schemas import KEY_BITS
 from clew.indexer.snapshots import content_of
 from clew.query.graph_check import graph_findings, graph_quotes
@@ -103,8 +104,8 @@ class Check:
             if pc.count_distinct(files[column]).as_py() != files.num_rows:
                 yield f"column {column} of the files table holds duplicates", None
         keys = pinned.universe.keys
-        if len(np.unique(keys)) != len(keys):
-            yield f"{len(keys) - len(np.unique(keys))} passages share their key with another", None
+        if len(distinct_numbers(keys)) != len(keys):
+            yield f"{len(keys) - len(distinct_numbers(keys))} passages share their key with another", None
         self.checked["documents"] = len(pinned.catalog)  # raises where documents, files and passages do not fit
 
     def segments(self) -> Findings:
@@ -133,8 +134,8 @@ class Check:
         ends = ("source",) if pinned.snapshot.pending.links else ("source", "target")
         for name in ends:
             keys = rows["source_file"].to_numpy() if name == "source" else target[target >= 0]
-            if not np.isin(keys, known).all():
-                yield f"{int((~np.isin(keys, known)).sum())} links whose {name} file is unknown", None
+            if not is_among(keys, known).all():
+                yield f"{int((~is_among(keys, known)).sum())} links whose {name} file is unknown", None
             lost = pinned.universe.ordinals(rows[f"{name}_chunk"].drop_null().to_numpy()) < 0
             if lost.any():
                 yield f"{int(lost.sum())} links whose {name} passage is unknown", None

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from clew.connectors.location import Root
 from clew.indexer.chunking import join_spans
+from clew.indexer.number_sets import distinct_numbers, is_among
 from clew.indexer.sentences import line_spans, paragraph_spans, sentence_spans, word_spans
 from clew.query.candidates import Mask, Ordinals
 from clew.query.inspection import location_of, url_of
@@ -454,7 +455,7 @@ class ContextBuilder:
         near = pinned.catalog.document_of[around] == pinned.catalog.document_of[own]
         starts = pinned.chunks.char_starts
         near &= np.abs(starts[around] - starts[own]) <= PARENT_WINDOW * LONGEST_TOKEN
-        found = np.unique(places[near])
+        found = distinct_numbers(places[near])
         return found, order[found]
 
 
@@ -463,5 +464,5 @@ def _reached(found: Found, ordinals: Ordinals) -> dict[int, int]:
     walk = found.expansion
     if walk is None:
         return {}
-    here = np.flatnonzero((walk.depth > 0) & np.isin(walk.ordinals, ordinals))
+    here = np.flatnonzero((walk.depth > 0) & is_among(walk.ordinals, ordinals))
     return dict(zip(walk.ordinals[here].tolist(), walk.ordinals[walk.parent[here]].tolist(), strict=True))

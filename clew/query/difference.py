@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from clew.indexer.number_sets import is_among
 from clew.query.pinned import PinnedIndex
 from clew_client.upkeep import Difference
 
@@ -138,7 +139,7 @@ def _by_content(before: dict[int, dict[str, Any]], after: dict[int, dict[str, An
 
 
 def _only_here(table: pa.Table, other: pa.Table, column: str) -> pa.Table:
-    return table.filter(pa.array(~np.isin(table[column].to_numpy(), other[column].to_numpy())))
+    return table.filter(pa.array(~is_among(table[column].to_numpy(), other[column].to_numpy())))
 
 
 def _moved(table: pa.Table, other: pa.Table) -> pa.Table:

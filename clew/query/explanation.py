@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from clew.indexer.number_sets import is_among
 from clew.query.candidates import Ordinals, Scores
 from clew.query.expansion import Expansion
 from clew.query.fusion import RRF_K, Fused
@@ -99,7 +100,7 @@ def _supports(
     supports: dict[int, dict[str, Any]] = {}
     if expansion is None:
         return supports
-    for index in np.flatnonzero(np.isin(expansion.ordinals, wanted) & (expansion.bonus > 0)).tolist():
+    for index in np.flatnonzero(is_among(expansion.ordinals, wanted) & (expansion.bonus > 0)).tolist():
         support = expansion.support(index)
         if support is None:
             continue

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from clew.errors import NoGraphError
 from clew.indexer.graph.schemas import graph_schemas
+from clew.indexer.number_sets import distinct_numbers
 from clew.query.pinned import PinnedIndex
 
 Keys = NDArray[np.int64]
@@ -152,14 +153,14 @@ class Knowledge:
         """Chunk keys of the live passages that name an entity, rising."""
         column = self.pinned.once("_mention_entities", lambda: self.mentions["entity"].to_numpy())
         start, end = (int(np.searchsorted(column, entity, side=side)) for side in ("left", "right"))
-        return np.unique(self.mentions["chunk_key"].slice(start, end - start).to_numpy())
+        return distinct_numbers(self.mentions["chunk_key"].slice(start, end - start).to_numpy())
 
     # --- evidence ------------------------------------------------------------------------------
 
     def resolve(self, spans: Sequence[tuple[int, int, int]]) -> list[Evidence | None]:
         """What stands at (chunk_key, start, end); None where the passage is gone."""
         ordinals = self.pinned.universe.ordinals(np.array([span[0] for span in spans], dtype=np.int64))
-        present = np.unique(ordinals[ordinals >= 0])
+        present = distinct_numbers(ordinals[ordinals >= 0])
         rows = self.pinned.read_chunks(present, ["file_key", "record", "text", "char_start"]).to_pylist()
         by_ordinal = dict(zip(present.tolist(), rows, strict=True))
         found: list[Evidence | None] = []
@@ -274,7 +275,7 @@ class Knowledge:
 
         def load() -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
             keys = self.reports["community_key"].to_numpy()
-            stored = np.unique(self.pinned.tables["reports"].read(["community_key"])["community_key"].to_numpy())
+            stored = distinct_numbers(self.pinned.tables["reports"].read(["community_key"])["community_key"].to_numpy())
             matrix, filled = self._vectors("reports", "community_key", stored)
             place = np.searchsorted(stored, keys)
             return matrix[place], filled[place]

@@ -18,6 +18,7 @@ from clew.connectors.location import Root
 from clew.errors import ClewError, OptionError, RequestError, RequestTimeError, ServiceError
 from clew.indexer.embedders.protocol import Embedder, LateInteraction
 from clew.indexer.lexical.questions import AnalyzedQuestion, analyze_question
+from clew.indexer.number_sets import distinct_numbers, is_among
 from clew.query import stopping, tracing, where
 from clew.query.abstention import (
     MOST_TERMS,
@@ -389,17 +390,21 @@ class Searcher:
     def _fuse(self, asked: _Asked, answered: _Answered) -> None:
         """Score every candidate on every path, then fuse."""
         everyone = union(answered.lists, answered.weights)
+        pairs = self._pairs(asked, everyone) if self._counts_pairs("bm25", answered) else None
         answered.lists = {
             name: PathResult(
                 candidates=result.candidates,
-                exact=self._scores(name, asked, answered, everyone) if result.exact is None else result.exact,
+                exact=self._scores(name, asked, answered, everyone, pairs) if result.exact is None else result.exact,
                 # A chance match of one folder's name must not count as much as a whole file name.
                 maximum=self._attributes().maximum(asked.request.text) if name == "attributes" else None,
             )
             for name, result in answered.lists.items()
         }
         answered.fused = fuse(
-            {name: self._with_pairs(asked, answered, name, result) for name, result in answered.lists.items()},
+            {
+                name: self._with_pairs(result, everyone, pairs) if name == "bm25" and pairs is not None else result
+                for name, result in answered.lists.items()
+            },
             self._pinned.universe.tie,
             weights=answered.weights,
             normalize=asked.request.normalize,
@@ -407,18 +412,27 @@ class Searcher:
         )
         answered.scores = answered.fused.scores + sum(self._bonuses(asked, answered, answered.fused.ordinals).values())
 
-    def _scores(self, name: str, asked: _Asked, answered: _Answered, ordinals: Ordinals) -> Scores:
-        """What a path says of given chunks. BM25 beside other paths counts pairs of neighbouring words, too."""
+    def _scores(
+        self, name: str, asked: _Asked, answered: _Answered, ordinals: Ordinals, pairs: Scores | None = None
+    ) -> Scores:
+        """What a path says of given chunks. BM25 beside other paths counts pairs of neighbouring words, too (`pairs`, where
+        they are known)."""
         scores = self._paths[name].scores(asked, ordinals)
-        if name == "bm25" and len(answered.lists) > 1:
-            scores = scores + PAIR_WEIGHT * self._bm25().pairs(asked.terms, ordinals)
+        if self._counts_pairs(name, answered):
+            scores = scores + (self._pairs(asked, ordinals) if pairs is None else pairs)
         return scores
 
-    def _with_pairs(self, asked: _Asked, answered: _Answered, name: str, result: PathResult) -> PathResult:
-        if name != "bm25" or len(answered.lists) < 2:
-            return result
+    @staticmethod
+    def _counts_pairs(name: str, answered: _Answered) -> bool:
+        return name == "bm25" and name in answered.lists and len(answered.lists) > 1
+
+    def _pairs(self, asked: _Asked, ordinals: Ordinals) -> Scores:
+        return PAIR_WEIGHT * self._bm25().pairs(asked.terms, ordinals)
+
+    def _with_pairs(self, result: PathResult, everyone: Ordinals, pairs: Scores) -> PathResult:
+        """BM25's candidates in their order once pairs count; `pairs` are those of `everyone`, rising."""
         found = result.candidates
-        scores = found.scores + PAIR_WEIGHT * self._bm25().pairs(asked.terms, found.ordinals)
+        scores = found.scores + pairs[np.searchsorted(everyone, found.ordinals)]
         best = Candidates.best(found.ordinals, scores, len(found), self._pinned.universe.tie)
         return replace(result, candidates=best)
 
@@ -498,7 +512,7 @@ class Searcher:
             depth *= DEEPER
             deeper = self._answer(asked, weights, depth)
             more = np.lexsort((tie[deeper.fused.ordinals], -deeper.scores))
-            more = more[~np.isin(deeper.fused.ordinals[more], ordinals)]
+            more = more[~is_among(deeper.fused.ordinals[more], ordinals)]
             # Appended hits stand below all earlier ones, whatever the deeper lists' own scale says.
             ceiling = scores[-1] if len(scores) else np.inf
             ordinals = np.concatenate([ordinals, deeper.fused.ordinals[more]])
@@ -615,7 +629,7 @@ class Searcher:
 
     def _rows(self, *ordinals: Ordinals) -> dict[int, dict[str, Any]]:
         """Rows of chunks, by ordinal; each is read once."""
-        wanted = np.unique(np.concatenate(ordinals))
+        wanted = distinct_numbers(np.concatenate(ordinals))
         if not len(wanted):
             return {}
         return dict(zip(wanted.tolist(), self._pinned.read_chunks(wanted).to_pylist(), strict=True))
@@ -707,7 +721,7 @@ class Trails:
         if expansion is None:
             return
         reached = (expansion.depth > 0) | (expansion.lifted_by >= 0)  # by a link, or raised by one from another seed
-        for index in np.flatnonzero(np.isin(expansion.ordinals, wanted) & reached).tolist():
+        for index in np.flatnonzero(is_among(expansion.ordinals, wanted) & reached).tolist():
             ordinal = int(expansion.ordinals[index])
             self._steps[ordinal] = expansion.trail(index)
         keys = [step.link_key for steps in self._steps.values() for step in steps]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from clew.indexer.number_sets import distinct_numbers
 from clew.query.pinned import PinnedIndex
 
 
@@ -82,7 +83,7 @@ def resolve_evidence(pinned: PinnedIndex, refs: Sequence[Ref]) -> list[Quote | N
         if not isinstance(ref, Ref):
             raise MapIsNoEvidenceError(f"{type(ref).__name__} is no span of a passage: cite what it leads to.")
     ordinals = pinned.universe.ordinals(np.array([ref.chunk_key for ref in refs], dtype=np.int64))
-    present = np.unique(ordinals[ordinals >= 0])
+    present = distinct_numbers(ordinals[ordinals >= 0])
     columns = ["file_key", "record", "title", "text", "char_start"]
     rows = (
         dict(zip(present.tolist(), pinned.read_chunks(present, columns).to_pylist(), strict=True))
