@@ -1,6 +1,6 @@
 """Whether the search knows when nothing answers: judged collections, asked what they answer and what they do not.
 
-    python -m benchmarks.abstention [SET …] [--embedder minilm] [--own 300] [--foreign 100] [--fit]
+    python -m benchmarks.abstention [SET …] [--embedder minilm] [--own 300] [--foreign 100] [--documents N] [--fit]
 
 Three kinds of questions are asked of every collection: its own; those of the other collections; and its own with the
 documents that answer them taken away. For the ways to tell (the fused score of the best hit, its cosine, words alone, and
@@ -9,7 +9,8 @@ Then the floors that come with clew, and those that `clew eval --calibrate` fits
 them: what is refused and answered there (with half of them: measured on the other half).
 
 Coefficients were fitted by `--fit` on the sets marked *tuned*, with foreign questions of one another alone. What was
-measured of a set is kept (`XDG_CACHE_HOME`) until the code that ranks changes; `--anew` measures again.
+measured of a set is kept (`XDG_CACHE_HOME`) until the code that ranks changes; `--anew` measures again. `--documents` takes
+so many of a set, all that answer its own questions among them: for an embedder that takes minutes for all of them.
 """
 
 from __future__ import annotations
@@ -80,9 +81,19 @@ def sample(what: JudgedSet, count: int, salt: str) -> list[tuple[str, str, list[
     return [(one, judged.queries[one], sorted(judged.relevant[one])) for one in sorted(ids[:count])]
 
 
-def measure(what: JudgedSet, others: Sequence[JudgedSet], embedder: str, own: int, foreign: int) -> Measured:
+def some_documents(what: JudgedSet, count: int, own: int) -> set[str]:
+    """Those that answer its own questions, and others drawn, `count` in all where the former are not more."""
+    chosen = {one for _, _, relevant in sample(what, own, "own") for one in relevant}
+    others = [one for one in what.documents() if one not in chosen]
+    random.Random(f"{what.name}/documents").shuffle(others)
+    return chosen.union(others[: max(0, count - len(chosen))])
+
+
+def measure(
+    what: JudgedSet, others: Sequence[JudgedSet], embedder: str, own: int, foreign: int, documents: int | None = None
+) -> Measured:
     """Index a collection and ask it everything."""
-    with what.indexed(embedder) as index:
+    with what.indexed(embedder, only=None if documents is None else some_documents(what, documents, own)) as index:
         index.search("warm")
         asked = list(_ask(index, what, others, own, foreign))
         fingerprint = index._pinned.generation.fingerprint
@@ -125,7 +136,7 @@ def kept(name: str, arguments: argparse.Namespace) -> Measured:
     house = Path(clew.__file__).parent / "query"
     code = b"".join((house / f"{module}.py").read_bytes() for module in CODE)
     sets = [one for one in SETS.values() if is_there(one.source)]
-    asked = f"{arguments.own}/{arguments.foreign}/{[one.name for one in sets]}".encode()
+    asked = f"{arguments.own}/{arguments.foreign}/{arguments.documents}/{[one.name for one in sets]}".encode()
     state = hashlib.sha256(code + asked).hexdigest()[:12]
     file = cache() / "abstention" / f"{name}-{arguments.embedder.replace('/', '-')}.json"
     if file.is_file() and not arguments.anew:
@@ -135,7 +146,8 @@ def kept(name: str, arguments: argparse.Namespace) -> Measured:
             return Measured(**stored, asked=rows)
     twins = {name}.union(*(twin for twin in TWINS if name in twin))
     others = [one for one in sets if one.name not in twins]
-    measured = measure(SETS[name], others, arguments.embedder, arguments.own, arguments.foreign)
+    asking = (arguments.embedder, arguments.own, arguments.foreign, arguments.documents)
+    measured = measure(SETS[name], others, *asking)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({"state": state, **asdict(measured)}), "utf-8")
     return measured
@@ -233,6 +245,7 @@ def main() -> None:
     parser.add_argument("--embedder", default="minilm")
     parser.add_argument("--own", type=int, default=300, help="own questions of a set, at most")
     parser.add_argument("--foreign", type=int, default=100, help="questions of each other set, at most")
+    parser.add_argument("--documents", type=int, help="of a set, at most, beside those that answer its questions")
     parser.add_argument("--fit", action="store_true", help="fit coefficients on the tuned sets, and print them")
     parser.add_argument("--anew", action="store_true", help="measure again what is kept")
     parser.add_argument("--stale", action="store_true", help="take what is kept whatever has changed since")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,18 +47,42 @@ class JudgedSet:
         place = collection(self.source)
         return read_judged(str(place / f"queries{self.suffix}.jsonl"), str(place / f"qrels{self.suffix}.tsv"))
 
+    def documents(self) -> list[str]:
+        """What judgements call its documents."""
+        place = collection(self.source)
+        if self.root == ".":
+            return sorted(str(file.relative_to(place)) for file in (place / _PAGES[0].strip("/")).iterdir())
+        with gzip.open(place / self.root, "rt", encoding="utf-8") as lines:
+            return sorted(json.loads(line)["_id"] for line in lines)
+
     @contextmanager
-    def indexed(self, embedder: str, kept: Path | None = None) -> Iterator[clew.Index]:
-        """An index of it: in `kept`, brought up to date where it is there already, or in a folder that goes when this ends."""
-        root = str(collection(self.source) / self.root)
+    def indexed(
+        self, embedder: str, kept: Path | None = None, *, only: Collection[str] | None = None
+    ) -> Iterator[clew.Index]:
+        """An index of it, or of `only` these documents of it: in `kept`, brought up to date where it is there already, or in a
+        folder that goes when this ends."""
         selection = {"include": self.include} if self.include else None
         with kept_vectors(cache() / "vectors"), tempfile.TemporaryDirectory(prefix="clew-judged-") as folder:
+            root = str(collection(self.source) / self.root if only is None else self._part(only, Path(folder) / "part"))
             place = str((kept or Path(folder)) / f"{self.source}-{embedder}")
             done = clew.index(root, index=place, embedder=embedder, selection=selection, settings=_PATIENT, wait=7200)
             if done.files.failed or not done.chunks.total:
                 raise SystemExit(f"{self.name}: {done.files.failed} files failed; figures of the rest would mislead.")
             with clew.open(root, index=place) as index:
                 yield index
+
+    def _part(self, wanted: Collection[str], folder: Path) -> Path:
+        """The root of a copy, in a new folder, that holds these documents alone."""
+        place = collection(self.source)
+        if self.root == ".":
+            for name in sorted(wanted):
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(place / name, folder / name)
+            return folder
+        folder.mkdir()
+        with gzip.open(place / self.root, "rb") as lines, gzip.open(folder / self.root, "wb") as chosen:
+            chosen.writelines(line for line in lines if json.loads(line)["_id"] in wanted)
+        return folder / self.root
 
 
 _PAGES = ("/pages/",)
