@@ -35,6 +35,7 @@ from clew.indexer.graph.gathering import (
     named_by,
     pair_numbers,
 )  # fmt: skip
+from clew.indexer.graph.occurrences import Occurrences
 from clew.indexer.graph.passages import MODEL, blocks, of_documents, readings, unread
 from clew.indexer.graph.reading import KINDS, STANDS_FOR, Reader, RuleReader
 from clew.indexer.graph.relation_rows import write_relations
@@ -42,7 +43,7 @@ from clew.indexer.graph.report_author import ModelAuthor
 from clew.indexer.graph.resolution import Alias, resolve
 from clew.indexer.graph.row_vectors import EMBEDDED_AT_ONCE
 from clew.indexer.graph.schemas import graph_schemas
-from clew.indexer.graph.work import Built, Work
+from clew.indexer.graph.work import Built, Work, without_old_garbage
 from clew.indexer.number_sets import difference, distinct_numbers, is_among, union
 from clew.indexer.progress import Progress, Silence
 from clew.indexer.snapshots import GraphSettings
@@ -122,7 +123,8 @@ class _Build:
             name not in before or table.version != before[name].version for name, table in writer.tables.items()
         )
         if moved or settings != writer.snapshot.graph or self._options.anew or self._options.author is not None:
-            self._assemble(gather(self._work.table("mentions").read(MENTION_COLUMNS, "kind != 'phrase'")))
+            with without_old_garbage():
+                self._assemble(gather(self._work.table("mentions").read(MENTION_COLUMNS, "kind != 'phrase'")))
             settings = settings.model_copy(update={"quality": self._former.quality})
         built.method = self._former.shape.method
         moved = any(
@@ -210,20 +212,18 @@ class _Build:
         renumber = np.full(len(roots) + 1, -1, dtype=np.int64)
         renumber[chosen] = np.arange(len(chosen))
         live = renumber[entity] >= 0
-        entity, passage, document, kind = renumber[entity[live]], passage[live], document[live], kind[live]
+        found = Occurrences.of(renumber[entity[live]], passage[live], document[live], kind[live])
         keys = roots[chosen]
         write_phrases(self._work, mentions, phrases, renumber[theirs] >= 0)
         write_aliases(self._work, aliases, keys, apart)
         self._former.entities = self._work.table("entities").read(["entity_key"])["entity_key"].to_numpy()
-        entities = write_entities(self._work, mentions, aliases, keys, renumber[place], entity, document)
+        entities = write_entities(self._work, mentions, aliases, keys, renumber[place], found)
         self._work.step("entities")
-        edges = write_relations(
-            self._work, entities, entity, passage, document, kind, mentions, renumber[place], documents
-        )
+        edges = write_relations(self._work, entities, found, mentions, renumber[place], documents)
         self._work.step("relations")
         note_contradictions(self._work, mentions, renumber[place])
         self._work.step("claims")
-        write_communities(self._work, self._former, entities, edges, entity, passage, document)
+        write_communities(self._work, self._former, entities, edges, found)
 
     def _parted(self) -> dict[int, int]:
         """Forms that a hand took out of an entity, and which."""

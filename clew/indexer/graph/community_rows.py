@@ -15,13 +15,13 @@ from clew.indexer.graph import communities as grouping
 from clew.indexer.graph.communities import Shape
 from clew.indexer.graph.cooccurrence import Edges
 from clew.indexer.graph.difference import bring_to
-from clew.indexer.graph.gathering import distinct
+from clew.indexer.graph.occurrences import Occurrences
 from clew.indexer.graph.report_author import ModelAuthor
 from clew.indexer.graph.reports import MOST_EVIDENCE, Member, Source, embedded, input_hash, report
 from clew.indexer.graph.row_vectors import row_vectors
 from clew.indexer.graph.schemas import COMMUNITIES
 from clew.indexer.graph.work import Work
-from clew.indexer.number_sets import is_among
+from clew.indexer.number_sets import distinct_numbers, is_among
 from clew.indexer.tables import TableChange
 
 Ints = NDArray[np.int64]
@@ -39,9 +39,7 @@ class Former:
     author: ModelAuthor | None = None  # of reports
 
 
-def write_communities(
-    work: Work, former: Former, entities: pa.Table, edges: Edges, entity: Ints, passage: Ints, document: Ints
-) -> None:
+def write_communities(work: Work, former: Former, entities: pa.Table, edges: Edges, found: Occurrences) -> None:
     """Groups of entities that are tied to each other, and a report of each that changed."""
     keys = entities["entity_key"].to_numpy()
     weight = grouping.strengths(edges.source, edges.target, edges.weight, entities["documents"].to_numpy())
@@ -69,11 +67,12 @@ def write_communities(
     rows: list[dict[str, Any]] = []
     sources: list[Source] = []
     members = Members(entities)
+    pairs = distinct_numbers(found.entity * len(found.passages) + found.passage)
     for level, labels in enumerate(levels):
         of_level = [one for one in groups if one.level == level]
         weights = _inner_degrees(labels, edges, weight, len(keys))
-        documents = distinct(labels[entity], document, int(labels.max(initial=-1)) + 1)
-        evidence = _evidence(labels, entity, passage)
+        documents = found.documents_by(labels[found.entity], int(labels.max(initial=-1)) + 1)
+        evidence = _evidence(labels, pairs, found.passages)
         for one in of_level:
             label = int(labels[one.members[0]])
             ordered = sorted(one.members, key=lambda member: (-weights[member], int(keys[member])))
@@ -172,18 +171,15 @@ def _inner_degrees(labels: Ints, edges: Edges, weight: NDArray[np.float64], coun
     return np.asarray(np.round(total, 9))
 
 
-def _evidence(labels: Ints, entity: Ints, passage: Ints, most: int = MOST_EVIDENCE) -> dict[int, list[int]]:
-    """The passages that name most members of each group: at most so many, ties by key."""
-    label = labels[entity]
-    order = np.lexsort((entity, passage, label))
-    one, two, three = label[order], passage[order], entity[order]
-    if not len(one):
+def _evidence(labels: Ints, pairs: Ints, passages: Ints, most: int = MOST_EVIDENCE) -> dict[int, list[int]]:
+    """The passages that name most members of each group: at most so many, ties by key. `pairs`: entity · passages + passage."""
+    if not len(pairs):
         return {}
-    new = np.r_[True, (one[1:] != one[:-1]) | (two[1:] != two[:-1]) | (three[1:] != three[:-1])]
-    one, two = one[new], two[new]
-    heads = np.flatnonzero(np.r_[True, (one[1:] != one[:-1]) | (two[1:] != two[:-1])])
-    size = np.diff(np.r_[heads, len(one)])
-    one, two = one[heads], two[heads]
+    width = len(passages)
+    rows = np.sort(labels[pairs // width] * width + pairs % width)
+    heads = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
+    size = np.diff(np.r_[heads, len(rows)])
+    one, two = rows[heads] // width, passages[rows[heads] % width]
     order = np.lexsort((two, -size, one))
     one, two = one[order], two[order]
     starts = np.flatnonzero(np.r_[True, one[1:] != one[:-1]])

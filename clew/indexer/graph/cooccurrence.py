@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.indexer.graph.occurrences import Occurrences
 from clew.indexer.number_sets import distinct_numbers
 
 MOST_OF_A_PASSAGE = 24  # entities: those of more say little of each other, and pairs grow with the square
@@ -23,24 +24,21 @@ class Edges:
     source: NDArray[np.int32]
     target: NDArray[np.int32]
     weight: NDArray[np.int64]  # documents
-    passage: Ints  # one passage that holds both: its key
+    passage: Ints  # the first passage that holds both: its key
 
     def __len__(self) -> int:
         return len(self.source)
 
 
-def cooccurrences(entity: Ints, passage: Ints, document: Ints, priority: Ints) -> Edges:
+def cooccurrences(found: Occurrences) -> Edges:
     """Edges between entities that appear in one passage; the weight counts the documents in which they do.
 
-    The arrays are a mention each, in any order. Of a passage's entities at most MOST_OF_A_PASSAGE count, those of the smallest `priority` (ties by entity).
+    Of a passage's entities at most MOST_OF_A_PASSAGE count, those of the smallest kind (ties by entity).
     """
-    # Each entity once a passage, by its first mention in the order of priority: a second one behind others would be its own neighbour.
-    order = np.lexsort((priority, entity, passage, document))
-    keep = np.ones(len(order), dtype=bool)
-    keep[1:] = (entity[order][1:] != entity[order][:-1]) | (passage[order][1:] != passage[order][:-1])
-    order = order[keep]
-    order = order[np.lexsort((entity[order], priority[order], passage[order], document[order]))]
-    entity, passage, document = entity[order], passage[order], document[order]
+    entity, passage = _once_a_passage(found)
+    home = np.zeros(len(found.passages), dtype=np.int64)
+    home[found.passage] = found.document
+    document = home[passage]
     starts = np.flatnonzero(np.r_[True, passage[1:] != passage[:-1]]) if len(passage) else np.empty(0, np.int64)
     place = np.arange(len(passage)) - np.repeat(starts, np.diff(np.r_[starts, len(passage)]))
     keep = place < MOST_OF_A_PASSAGE
@@ -52,8 +50,25 @@ def cooccurrences(entity: Ints, passage: Ints, document: Ints, priority: Ints) -
             parts = [_summed(parts)]
     pair, count, where = _summed(parts) if parts else (np.empty(0, np.int64),) * 3
     return Edges(
-        source=(pair >> 32).astype(np.int32), target=(pair & 0xFFFFFFFF).astype(np.int32), weight=count, passage=where
-    )
+        source=(pair >> 32).astype(np.int32), target=(pair & 0xFFFFFFFF).astype(np.int32), weight=count,
+        passage=found.passages[where],
+    )  # fmt: skip
+
+
+def _once_a_passage(found: Occurrences) -> tuple[Ints, Ints]:
+    """(entity, passage), each pair once, by passage and then by kind and entity.
+
+    An entity counts by its first kind: a second occurrence behind others would be its own neighbour.
+    """
+    kind = found.kind.astype(np.int64)
+    entities, kinds = int(found.entity.max(initial=0)) + 1, int(kind.max(initial=0)) + 1
+    ordered = np.sort((found.passage * entities + found.entity) * kinds + kind)
+    pair, kind = ordered // kinds, ordered % kinds
+    first = np.ones(len(pair), dtype=bool)
+    first[1:] = pair[1:] != pair[:-1]
+    pair, kind = pair[first], kind[first]
+    ordered = np.sort((pair // entities * kinds + kind) * entities + pair % entities)
+    return ordered % entities, ordered // (entities * kinds)
 
 
 def _blocks(document: Ints, rows: int) -> Iterator[slice]:

@@ -10,7 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.indexer.graph.difference import bring_to
-from clew.indexer.graph.gathering import Mentions, Phrases, distinct, pair_numbers
+from clew.indexer.graph.gathering import Mentions, Phrases, pair_numbers
+from clew.indexer.graph.occurrences import Occurrences
 from clew.indexer.graph.resolution import Alias, type_of
 from clew.indexer.graph.row_vectors import row_vectors
 from clew.indexer.graph.schemas import ALIASES, MENTIONS
@@ -46,21 +47,21 @@ def write_phrases(work: Work, mentions: Mentions, phrases: Phrases, keep: NDArra
 def write_aliases(work: Work, aliases: Sequence[Alias], keys: Ints, apart: Mapping[int, int]) -> None:
     """Which form stands for which entity. `apart`: forms that a hand took out of one, and which."""
     kept = set(keys.tolist())
-    rows = [
-        {
-            "form_key": one.form.key, "entity_key": one.entity, "name": one.form.name, "type": one.form.type, "how": one.how,
-            "reason": one.reason, "similarity": one.similarity, "documents": one.form.documents,
-            "mentions": one.form.mentions, "apart_from": apart.get(one.form.key),
-        }
-        for one in aliases
-        if one.entity in kept or one.form.key in apart
-    ]  # fmt: skip
-    table = pa.Table.from_pylist(rows, schema=ALIASES)
+    chosen = [one for one in aliases if one.entity in kept or one.form.key in apart]
+    forms = [one.form for one in chosen]
+    columns: dict[str, list[Any]] = {
+        "form_key": [form.key for form in forms], "entity_key": [one.entity for one in chosen],
+        "name": [form.name for form in forms], "type": [form.type for form in forms], "how": [one.how for one in chosen],
+        "reason": [one.reason for one in chosen], "similarity": [one.similarity for one in chosen],
+        "documents": [form.documents for form in forms], "mentions": [form.mentions for form in forms],
+        "apart_from": [apart.get(form.key) for form in forms],
+    }  # fmt: skip
+    table = pa.table(columns, schema=ALIASES)
     work.note("aliases", bring_to(work.table("aliases"), table, ALIASES.names))
 
 
 def write_entities(
-    work: Work, mentions: Mentions, aliases: Sequence[Alias], keys: Ints, of_form: Ints, entity: Ints, document: Ints
+    work: Work, mentions: Mentions, aliases: Sequence[Alias], keys: Ints, of_form: Ints, occurrences: Occurrences
 ) -> pa.Table:
     """Rows of the entities, by key; answers, their hashes and vectors are taken over where they are still right."""
     table = work.table("entities")
@@ -83,7 +84,7 @@ def write_entities(
         {
             "entity_key": keys, "name": pa.array(names, pa.string()), "type": pa.array(types, pa.string()),
             "aliases": pa.array(others, pa.list_(pa.string())),
-            "documents": distinct(entity, document, len(keys)), "mentions": total, **answered,
+            "documents": occurrences.documents_by(occurrences.entity, len(keys)), "mentions": total, **answered,
         }
     )  # fmt: skip
     compared = list(rows.schema.names)

@@ -22,6 +22,7 @@ GENERIC_DOCUMENTS = 6  # a heading of so many documents that titles none of them
 GENERIC_SHARE = 0.002
 FREQUENT_SHARE = 0.1  # a single word in more documents than that is matched where it is written as a name alone
 DEFINED = 0.8  # score of a definition from which on its subject is a term
+BLOCK_VALUES = 1 << 16  # phrases looked up at a time: what is made of them stays in the processor's cache
 _WEIGHTS = {"title": 4, "heading": 2, "anchor": 3, "name": 2, "identifier": 2, "subject": 1, "phrase": 0}
 
 
@@ -37,12 +38,7 @@ class Mentions:
     form_keys: Ints  # rising
     has: NDArray[np.bool_]  # (forms, kinds)
     defined: NDArray[np.float32]  # best definition of a form's rows
-
-    @property
-    def passages(self) -> Ints:
-        """chunk_key of each row."""
-        keys: Ints = self.table["chunk_key"].to_numpy()
-        return keys
+    passages: Ints  # chunk_key of each row
 
 
 MENTION_COLUMNS = [
@@ -72,8 +68,9 @@ def gather(table: pa.Table) -> Mentions:
         )
     ]
     return Mentions(
-        table=table, form=form, document=document, kind=kind, forms=forms, form_keys=keys, has=has, defined=defined
-    )
+        table=table, form=form, document=document, kind=kind, forms=forms, form_keys=keys, has=has, defined=defined,
+        passages=table["chunk_key"].to_numpy(),
+    )  # fmt: skip
 
 
 def documents_of(table: pa.Table) -> Ints:
@@ -129,10 +126,10 @@ def match_phrases(
     """Passages that hold the stems of a term. `readings`: chunk_key, file_key, record_number, phrases; `languages`: by form."""
     title, heading, anchor = (named_by(mentions, kind) for kind in ("title", "heading", "anchor"))
     subject = named_by(mentions, "subject") & (mentions.defined >= DEFINED)
-    several = np.array([form.documents >= 2 and form.type in ("", "term") for form in mentions.forms], dtype=bool)
-    term = may & (title | heading | anchor | subject | several)
     # One word is enough for what has a page of its own, or is linked to or defined in several documents.
     several_documents = np.array([form.documents >= 2 for form in mentions.forms], dtype=bool)
+    untyped = np.array([form.type in ("", "term") for form in mentions.forms], dtype=bool)
+    term = may & (title | heading | anchor | subject | (several_documents & untyped))
     strong = title | (anchor & several_documents) | (subject & several_documents)
     if documents < SMALL:
         strong = title | anchor | subject
@@ -156,17 +153,33 @@ def match_phrases(
     flat, offsets = lists.flatten(), lists.offsets.to_numpy()
     if not len(keys) or not len(flat):
         return Phrases(form=np.empty(0, np.int64), passage=np.empty(0, np.int64), document=np.empty(0, np.int64))
-    # By a hash table: a binary search of each of 3.5 million phrases takes five times as long.
-    found = pc.index_in(flat, value_set=pa.array(keys)).fill_null(-1).to_numpy()
-    hits = np.flatnonzero(found >= 0)
+    hits, at = _matches(flat.to_numpy(), keys)
     row = np.searchsorted(offsets, hits, side="right") - 1
-    at = found[hits].astype(np.int64)
     document = documents_of(readings)
     if documents >= SMALL:
         frequent = distinct(at, document[row], len(keys)) > FREQUENT_SHARE * documents
         keep = ~(frequent & single)[at]
         at, row = at[keep], row[keep]
     return Phrases(form=owner[at], passage=readings["chunk_key"].to_numpy()[row], document=document[row])
+
+
+def _matches(values: Ints, keys: Ints) -> tuple[Ints, Ints]:
+    """(places of the values that are keys, which of the keys they are). `keys`: rising, uniform in their low bits.
+
+    A table of bits lets one value in fifty through that is no key: 13 ms for the 4.3 million phrases of 19,553 passages,
+    where a hash table takes 48 ms and a binary search of each five times that.
+    """
+    mask = (1 << max(16, (64 * len(keys)).bit_length())) - 1
+    maybe = np.zeros(mask + 1, dtype=bool)
+    maybe[keys & mask] = True
+    blocks = range(0, len(values), BLOCK_VALUES)
+    hits = np.concatenate([
+        np.flatnonzero(maybe[values[start : start + BLOCK_VALUES] & mask]) + start for start in blocks
+    ])  # fmt: skip
+    at = np.searchsorted(keys, values[hits])
+    at[at == len(keys)] = 0
+    real = keys[at] == values[hits]
+    return hits[real], at[real]
 
 
 def pair_numbers(one: Ints, other: Ints) -> NDArray[np.uint64]:

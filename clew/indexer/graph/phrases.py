@@ -37,9 +37,9 @@ def _hashes(stems: Sequence[str]) -> NDArray[np.uint64]:
 
 def stems(texts: Sequence[str], languages: Sequence[str | None]) -> list[list[str]]:
     """The stems of texts, without stop words."""
-    from clew.indexer.lexical.analysis import analyze_chunks
+    from clew.indexer.lexical.analysis import analyze_batch
 
-    return [body.split() for body in analyze_chunks([None] * len(texts), list(texts), list(languages)).bodies]
+    return [body.split() for body in analyze_batch(texts, languages)]
 
 
 def name_stems(names: Sequence[str], languages: Sequence[str | None]) -> list[tuple[str, ...]]:

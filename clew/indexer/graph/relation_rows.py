@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from clew.indexer.graph.cooccurrence import Edges, cooccurrences, ranked
 from clew.indexer.graph.difference import bring_to
 from clew.indexer.graph.gathering import SMALL, Mentions
+from clew.indexer.graph.occurrences import Occurrences
 from clew.indexer.graph.reading import KINDS
 from clew.indexer.graph.schemas import RELATION, RELATIONS
 from clew.indexer.graph.work import Work
@@ -22,12 +23,11 @@ Ints = NDArray[np.int64]
 
 
 def write_relations(
-    work: Work, entities: pa.Table, entity: Ints, passage: Ints, document: Ints, kind: NDArray[np.int8], mentions: Mentions,
-    of_form: Ints, documents: int,
-) -> Edges:  # fmt: skip
+    work: Work, entities: pa.Table, found: Occurrences, mentions: Mentions, of_form: Ints, documents: int
+) -> Edges:
     """Write co-occurrences and hyperlinks; returns the co-occurrences that some end keeps, each once."""
     keys = entities["entity_key"].to_numpy()
-    edges = cooccurrences(entity, passage, document, kind.astype(np.int64))
+    edges = cooccurrences(found)
     if documents >= SMALL:
         strong = edges.weight >= WEAK_IN_LARGE
         edges = Edges(

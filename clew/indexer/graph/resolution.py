@@ -162,6 +162,8 @@ def _merge_normalised(groups: _Groups, forms: Sequence[Form]) -> None:
     for form in forms:
         by_norm[normalised(form.name)].append(form)
     for norm, same in by_norm.items():
+        if len(same) < 2:
+            continue
         roots = dict.fromkeys(groups.root(form.key) for form in same)
         if len(roots) < 2 or not norm:
             continue

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from clew.indexer.embedders.protocol import Embedder
@@ -53,3 +56,15 @@ class Work:
     def note(self, name: str, done: tuple[int, int]) -> None:
         """Rows of a table that differed: (removed, written)."""
         self.built.written[name] = max(done)
+
+
+@contextmanager
+def without_old_garbage() -> Iterator[None]:
+    """What lives before stays out of the garbage collector's way: putting a graph together makes a hundred thousand records
+    that refer to nothing but strings, and each full collection on their account looks at all that is imported (.28 of 1.7
+    CPU-s). Records made meanwhile are collected as ever, in every thread."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from clew.indexer.graph.communities import Shape, communities, connected, hierarchy, kept, quality_of
 from clew.indexer.graph.cooccurrence import cooccurrences, ranked
 from clew.indexer.graph.difference import bring_to, digests
+from clew.indexer.graph.occurrences import Occurrences
 from clew.indexer.tables import create_or_empty
 
 ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 5), st.integers(0, 2), st.integers(0, 3)), max_size=40)
@@ -27,7 +28,7 @@ def test_weight_counts_the_documents_in_which_two_share_a_passage(rows: list[tup
     document = np.array([row[2] for row in rows], dtype=np.int64)
     passage = np.array([row[2] * 10 + row[1] for row in rows], dtype=np.int64)  # of one document each
     priority = np.array([row[3] for row in rows], dtype=np.int64)  # of mentions: those of one entity differ
-    edges = cooccurrences(entity, passage, document, priority)
+    edges = cooccurrences(Occurrences.of(entity, passage, document, priority.astype(np.int8)))
     together: dict[tuple[int, int], set[int]] = defaultdict(set)
     where: dict[tuple[int, int], int] = {}
     for key in sorted(set(passage.tolist())):
