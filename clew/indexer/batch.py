@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 SPILL_CHARS = 24 << 20  # of text held before fragments and segments are written
 SPILL_CHUNKS = 16_384
+SPILL_BYTES = (
+    192 << 20
+)  # of all rows held: given vectors and pages of nothing but links get there before their texts do
 FIRST_RETRY_SECONDS = 60.0
 MOST_ATTEMPTS = 6
 NEVER_NS = (1 << 63) - 1
@@ -81,6 +84,7 @@ class _Held:
     vectors: list[pa.Table] = field(default_factory=list)
     chars: int = 0
     count: int = 0
+    bytes: int = 0  # of all of it
 
     def add(self, rows: Rows) -> None:
         self.chunks.append(rows.chunks)
@@ -89,16 +93,18 @@ class _Held:
         self.vectors.append(rows.vectors)
         self.chars += rows.chunks["text"].nbytes
         self.count += rows.chunks.num_rows
+        self.bytes += sum(table.nbytes for table in (rows.chunks, rows.links, rows.documents, rows.vectors))
 
     def absorb(self, other: _Held) -> None:
         for name in ("chunks", "links", "documents", "vectors"):
             getattr(self, name).extend(getattr(other, name))
         self.chars += other.chars
         self.count += other.count
+        self.bytes += other.bytes
 
     @property
     def is_large(self) -> bool:
-        return self.chars >= SPILL_CHARS or self.count >= SPILL_CHUNKS
+        return self.chars >= SPILL_CHARS or self.count >= SPILL_CHUNKS or self.bytes >= SPILL_BYTES
 
 
 class _Strings(Sequence[str]):
@@ -140,6 +146,11 @@ class Batch:
     def is_empty(self) -> bool:
         return not self._facts
 
+    @property
+    def held_bytes(self) -> int:
+        """Of rows in memory: never more than `SPILL_BYTES` and what came last."""
+        return self._held.bytes + self._current.bytes
+
     def add(self, rows: Rows) -> None:
         """Rows of the group that is being read."""
         if rows.facts.num_rows:
@@ -148,6 +159,8 @@ class Batch:
             self._current_facts.append(rows.facts.take(pa.array(np.arange(rows.facts.num_rows))))
         self._current.add(rows)
         self.counts.bytes_read += rows.bytes_read
+        if self.held_bytes >= SPILL_BYTES:
+            self._spill(self._held, self._spilled)
         if self._current.is_large:
             self._spill(self._held, self._spilled)
             self._spill(self._current, self._current_spilled)

@@ -33,7 +33,8 @@ from clew.indexer.schemas import DOCUMENTS, KEY_BITS, MAX_PER_FILE, chunks_schem
 from clew.indexer.settings import GenerationSettings
 
 CONTEXT_CHARS = 160  # of the sentence on either side of a link's anchor text
-FLUSH_CHARS = 4 << 20  # a group's rows are handed on when their texts exceed this
+FLUSH_CHARS = 4 << 20  # a group's rows are handed on when their texts, and what else of them takes room, exceed this
+NUMBER_CHARS = 8  # what each number of a given vector counts as: it takes 32 bytes until it is Arrow's
 MEMORY_SPOOL = 16 << 20  # bytes of a fetched object held in memory before it goes to a temporary file
 UNCHANGED = "unchanged"  # the state of facts that say: the same bytes as before
 _WARNINGS = 6  # of a file that are kept: how many rows were skipped, and the first five
@@ -373,6 +374,9 @@ class _Reading:
             )
             file.chars = 0
         self._chars += len(document.text)
+        self._chars += sum(len(link.href) + 2 * CONTEXT_CHARS for link in document.links)
+        if document.vector is not None:
+            self._chars += NUMBER_CHARS * len(document.vector) * len(keys)
 
     def _add_chunk(self, file: _File, document: Document, record_number: int, key: int, chunk: Chunk) -> None:
         unit, value = chunk.location or (None, None)

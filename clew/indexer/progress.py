@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import resource
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -88,9 +86,3 @@ class Meter:
         wall = {**self.wall, "total": time.monotonic() - self._began}
         cpu = {**self.cpu, "total": time.process_time() - self._cpu_began + self.elsewhere}
         return ({k: round(v, 3) for k, v in wall.items()}, {k: round(v, 3) for k, v in cpu.items()})
-
-
-def peak_rss() -> int:
-    """The most memory that this process ever held, in bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

@@ -40,8 +40,9 @@ from clew.indexer.linking import arrival_hashes
 from clew.indexer.linkpass import resolve_links, weigh_links
 from clew.indexer.number_sets import distinct_numbers
 from clew.indexer.place import Place
-from clew.indexer.progress import Meter, Progress, Silence, peak_rss
+from clew.indexer.progress import Meter, Progress, Silence
 from clew.indexer.sandbox import Finished, Produced, Sandbox
+from clew.indexer.sandbox_process import peak_rss
 from clew.indexer.schemas import FILES
 from clew.indexer.settings import GenerationSettings, SelectionSettings
 from clew.indexer.snapshots import Generation, Snapshot

@@ -314,7 +314,11 @@ def reset_peak_rss() -> None:
 
 
 def peak_rss() -> int:
-    """Peak of resident memory in bytes: since the last reset on Linux, of the process's life elsewhere."""
+    """Peak of resident memory in bytes: since the last reset on Linux, of the process's life elsewhere.
+
+    Not `ru_maxrss` where it can be helped: until a child of a large process runs its own program it is charged with its parent's
+    memory, and keeps that figure for life (a run of 60 MB that a process of 1.5 GB had started was said to take 1.5 GB).
+    """
     try:
         with open("/proc/self/status", "rb") as status:
             for line in status:

@@ -61,7 +61,7 @@ def test_one_denied_file_among_a_hundred_costs_one_line(root: Path) -> None:
 def test_memory_does_not_grow_with_the_file(root: Path, tmp_path: Path) -> None:
     """P3: 20 MB more of one text file take less than the 20 MB of the file once over, in the whole process."""
     peaks = []
-    for name, megabytes in (("short", 8), ("long", 28)):
+    for name, megabytes in (("short", 4), ("long", 24)):
         folder = tmp_path / name
         folder.mkdir()
         with (folder / "report.txt").open("w") as file:
@@ -81,7 +81,7 @@ def test_memory_does_not_grow_with_the_file(root: Path, tmp_path: Path) -> None:
         assert done.object["chunks"]["total"] > 1000 * megabytes
         peaks.append(done.object["peak_rss_bytes"])
     assert peaks[1] - peaks[0] < 100 << 20
-    assert peaks[1] < 3 << 29  # 400 MB as a rule; more where writing lags behind on a busy machine (1.3 GB at load 18)
+    assert peaks[1] < 700 << 20  # 400 MB, on a machine under a load of 18, too
 
 
 def test_file_over_the_limit_is_refused_with_its_reason(root: Path) -> None:

@@ -380,3 +380,12 @@ def _alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return Path("/proc").exists() is False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system tells of a process's whole life alone")
+def test_peak_memory_is_that_of_the_process_whoever_started_it() -> None:
+    """A child is charged with its parent's memory until it runs its own program: a run was said to take 1.3 GB that took 400 MB."""
+    ballast = b"\1" * (400 << 20)
+    code = "from clew.indexer.sandbox_process import peak_rss; print(peak_rss())"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT)
+    assert 1 << 20 < int(told.stdout) < len(ballast) // 2
