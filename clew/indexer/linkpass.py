@@ -219,7 +219,8 @@ def _weigh(writer: Writer, embedder: Any, mode: str, rows: pa.Table, progress: P
         keys, matrix = vectors.of_document(int(files[group[0]]), int(records[group[0]]))
         if not len(keys):
             continue
-        cosines = contexts.rows(group) @ matrix.T
+        # In float64, then rounded: in float32 the last bits depend on what else is multiplied, and so did ties between equal texts.
+        cosines = (contexts.rows(group).astype(np.float64) @ matrix.T.astype(np.float64)).astype(np.float32)
         best = np.argmax(cosines, axis=1)  # the first of equals: keys rise with the position in the text
         own = np.searchsorted(keys, target_chunk[group]).clip(0, len(keys) - 1)
         chosen = np.where(fixed[group] & (keys[own] == target_chunk[group]), own, best)

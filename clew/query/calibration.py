@@ -47,7 +47,10 @@ def floor_for(function: Function, calibration: Calibration | None) -> float:
 
 
 def calibration_of(pinned: PinnedIndex) -> Calibration | None:
-    """What was fitted for the generation of a snapshot; None where nothing was, or it cannot be read."""
+    """What was fitted for the generation of a snapshot; None where nothing was, or it cannot be read. It was fitted to the whole
+    collection, so that a strict part has none."""
+    if pinned.is_strict:
+        return None
     try:
         data = pinned.place.store.get(FOLDER + pinned.generation.id)
         return Calibration.model_validate_json(data)

@@ -90,7 +90,9 @@ def claim_rows(
     graph: Knowledge, status: str | None = None, *, contradicted: bool = False, skip: int = 0
 ) -> Iterator[ClaimRow]:
     """Claims by place, without the first `skip`."""
-    table = graph.claims.sort_by([("chunk_key", "ascending"), ("start", "ascending"), ("claim_key", "ascending")])
+    # What a claim says goes before its key, which is made of its passage's number: that must decide nothing that is seen.
+    order = ("chunk_key", "start", "subject", "predicate", "object", "claim_key")
+    table = graph.claims.sort_by([(name, "ascending") for name in order])
     rows = table.to_pylist()
     known = set(table["claim_key"].to_pylist())
     told = graph.pinned.public_id

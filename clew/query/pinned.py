@@ -56,6 +56,7 @@ class PinnedIndex:
     """A snapshot of an index. Safe to share between threads."""
 
     is_restricted = False  # whether only some of its files are to be known of
+    is_strict = False  # whether, beyond that, no figure may depend on the others
 
     def __init__(
         self, place: Place, snapshot: Snapshot, generation: Generation, tables: dict[str, Table] | None = None

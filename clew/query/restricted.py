@@ -1,8 +1,8 @@
 """A snapshot as somebody sees it who may know of some files only.
 
 Not a filter over answers, but a snapshot of its own made from parts of the whole one: its catalog, chunks and links are those of
-the allowed files, so whatever is computed from them (candidates, degrees of links, words of names, counts, the
-state of a link whose target is not there) is what an index of these files alone would give. What is not rebuilt are the
+the allowed files, so whatever is computed from them (candidates, degrees of links, words of names, counts, where a link
+leads among them) is what an index of these files alone would give. What is not rebuilt are the
 lexical statistics: document counts, document frequencies and lengths are those of the whole collection, and move scores of the
 BM25 and TF-IDF paths (never which passages match). A *strict* view has lexical segments of its own as well. The graph (entities,
 relations, claims, communities, reports) is put together from the allowed passages alone, when it is first asked for.
@@ -31,6 +31,7 @@ from clew.query.cache import cache_directory
 from clew.query.candidates import Mask, Ordinals, Universe
 from clew.query.catalog import Catalog
 from clew.query.pinned import ChunkArrays, PinnedIndex
+from clew.query.relinked import Relinked, RelinkedTable, relink
 from clew.query.restriction import Restriction
 
 if TYPE_CHECKING:
@@ -59,12 +60,13 @@ class RestrictedIndex(PinnedIndex):
         embedder: Callable[[], Embedder | None] = lambda: None,
     ) -> None:
         """`embedder`: what embeds names and reports that the whole graph does not hold."""
-        super().__init__(
-            whole.place, whole.snapshot, whole.generation, tables=_OwnTables(whole.tables, self._own_graph)
-        )
+        links = RelinkedTable.of(whole.tables["links"], lambda: self._relinked)
+        tables = _OwnTables({**whole.tables, "links": links}, self._own_graph)
+        super().__init__(whole.place, whole.snapshot, whole.generation, tables=tables)
         self._embedder = embedder
         self._whole = whole
         self.restriction = restriction
+        self.is_strict = restriction.strict
 
     # --- files, documents, chunks --------------------------------------------------------------
 
@@ -124,9 +126,6 @@ class RestrictedIndex(PinnedIndex):
 
         settings = self.snapshot.graph
         assert settings is not None  # who asks for a table has looked whether it is there
-        takes_texts = self.generation.dimension is not None and not self.generation.settings.embedder.startswith(
-            "given"
-        )
         order = np.argsort(self.universe.keys, kind="stable")
         chunks = pa.table(
             {
@@ -137,12 +136,17 @@ class RestrictedIndex(PinnedIndex):
             }
         )
         return assemble(
-            self._whole.tables,
+            {**self._whole.tables, "links": self.tables["links"]},
             chunks,
             settings=settings,
             dimension=self.generation.dimension,
-            embedder=self._embedder() if takes_texts else None,
+            embedder=self._text_embedder(),
         )
+
+    def _text_embedder(self) -> Embedder | None:
+        """What embeds texts as the index was embedded; None where nothing here does."""
+        given = self.generation.settings.embedder.startswith("given")
+        return None if self.generation.dimension is None or given else self._embedder()
 
     def public_id(self, key: int) -> int:
         """A key that was made with a chunk's, as it is told: nothing of the other can be tried out on it."""
@@ -220,9 +224,20 @@ class RestrictedIndex(PinnedIndex):
         number[self._kept] = np.arange(len(self._kept))
         source, target = number[np.repeat(np.arange(whole.nodes), np.diff(whole.starts))], number[whole.targets]
         inside = (source >= 0) & (target >= 0)
+        anew = self._relinked.edges
+        ends = [self.universe.ordinals(anew[name].to_numpy()) for name in ("source_chunk", "target_chunk")]
         return LinkGraph.build(
-            source[inside], target[inside], whole.weights[inside], whole.link_keys[inside], self.universe.tie
+            np.concatenate([source[inside], ends[0]]),
+            np.concatenate([target[inside], ends[1]]),
+            np.concatenate([whole.weights[inside], anew["weight"].to_numpy()]),
+            np.concatenate([whole.link_keys[inside], anew["link_key"].to_numpy()]),
+            self.universe.tie,
         )
+
+    @property
+    def _relinked(self) -> Relinked:
+        """Links that lead to another file of this part than in the whole: see `clew.query.relinked`."""
+        return self.once("_relinked_links", lambda: relink(self, self._whole.tables["links"], self._text_embedder()))
 
     # --- what is told --------------------------------------------------------------------------
 

@@ -47,9 +47,12 @@ def defaults(pinned: PinnedIndex) -> Thresholds:
 
 
 def thresholds_of(pinned: PinnedIndex) -> Thresholds:
-    """What was fitted for the generation of a snapshot; the defaults where nothing was, or it cannot be read."""
+    """What was fitted for the generation of a snapshot; the defaults where nothing was, or it cannot be read, and for a strict
+    part: it was fitted to the whole collection."""
 
     def load() -> Thresholds:
+        if pinned.is_strict:
+            return defaults(pinned)
         try:
             return Thresholds.model_validate_json(pinned.place.store.get(FOLDER + pinned.generation.id))
         except (StorageError, ValidationError):  # a store that may not be listed says "forbidden" of what is not there
