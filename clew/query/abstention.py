@@ -75,6 +75,9 @@ WORDS = Function(name="words-1", bias=-4.10, cosine=0.0, coverage=5.58, pairs=3.
 #: By the model's name in its fingerprint.
 FUNCTIONS: Mapping[str, Function] = {
     "all-MiniLM-L6-v2": Function(name="minilm-1", bias=-6.93, cosine=7.97, coverage=4.28, pairs=1.03, floor=0.2),
+    "wordllama-l2-supercat-256": Function(
+        name="wordllama-1", bias=-5.17, cosine=3.88, coverage=5.09, pairs=2.70, floor=0.17
+    ),
 }
 
 
