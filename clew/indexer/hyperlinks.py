@@ -102,8 +102,15 @@ def roots_for(source: str, roots: Sequence[SiteRoot]) -> list[SiteRoot]:
     """The site roots, those whose folder holds the source first."""
     if len(roots) < 2:
         return list(roots)
-    own = [bool(root.folder.strip("/")) and source.startswith(root.folder.strip("/") + "/") for root in roots]
-    return [root for mine, root in sorted(zip(own, roots, strict=True), key=lambda pair: not pair[0])]
+    return [
+        root for mine, root in sorted(zip(own_roots(source, roots), roots, strict=True), key=lambda pair: not pair[0])
+    ]
+
+
+def own_roots(source: str, roots: Sequence[SiteRoot]) -> tuple[bool, ...]:
+    """For each site root, whether its folder holds the source."""
+    folders = [root.folder.strip("/") for root in roots]
+    return tuple(bool(folder) and source.startswith(folder + "/") for folder in folders)
 
 
 def _relative(search: TargetSearch, written: str, href: str, fragment: str | None) -> Resolution:

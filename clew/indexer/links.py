@@ -13,18 +13,31 @@ import re
 from clew.indexer.extract.document import LinkKind
 from clew.indexer.fragments import canonical_fragment
 from clew.indexer.hrefs import TRIMMED
-from clew.indexer.hyperlinks import resolve_hyperlink
+from clew.indexer.hyperlinks import own_roots, resolve_hyperlink
 from clew.indexer.link_targets import Records, Resolution, TargetSearch, resolve_record
 from clew.indexer.paths import Paths, probe_hash
 from clew.indexer.references import resolve_reference
 from clew.indexer.settings import SiteSettings
 from clew.indexer.wikilinks import resolve_transclusion, resolve_wikilink
 
-__all__ = ["Records", "Resolution", "canonical_fragment", "probe_hash", "resolve"]
+__all__ = ["Records", "Resolution", "canonical_fragment", "means_one_thing", "own_roots", "probe_hash", "resolve"]
 
 _REMOVED = re.compile(r"[\t\n\r]")
 #: What extractors write before the targets of references.
 _ROLES = frozenset(("ref", "relref", "doc", "label", "glossary", "macro", "link", "post_url"))
+
+
+#: How links begin that mean the same wherever they stand: macros, and what is no path from where it stands.
+_FROM_ANYWHERE = {
+    LinkKind.HYPERLINK: ("/", "http://", "https://"),
+    LinkKind.REFERENCE: ("/", "http://", "https://", "macro:"),
+    LinkKind.EMBED: ("macro:",),
+}
+
+
+def means_one_thing(href: str, kind: LinkKind, source_record: str | None) -> bool:
+    """Whether `resolve` gives this link the same answer in all sources that lie below the same site roots (`own_roots`)."""
+    return source_record is None and href.startswith(_FROM_ANYWHERE.get(kind, ()))
 
 
 def resolve(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clew.indexer.extract.document import LinkKind
-from clew.indexer.links import Resolution, canonical_fragment, resolve
+from clew.indexer.links import Resolution, canonical_fragment, means_one_thing, own_roots, resolve
 from clew.indexer.path_index import PathIndex
 from clew.indexer.paths import waiting_keys
 from clew.indexer.settings import SiteRoot, SiteSettings
@@ -444,3 +444,61 @@ def test_hostile_hrefs_lead_nowhere_quietly(href: str, kind: LinkKind) -> None:
     for base in (None, href):
         result = follow(href, kind=kind, site=SITE, base_href=base, records=Ids())
         assert result.target is None or result.target in PATHS
+
+
+FROM_THE_ROOT = "/a /ru/b/ /A#x //h.org/a https://site.org/a http://h.org/b /a%20b.md /gone /?q /a/../b"
+MACROS = "macro:cssxref:display macro:domxref:Node.a() macro:rfc:1 macro:glossary:gone"
+FROM_HERE = r"a ./b b/index.md #x ?q a.md img/logo.png ref:a mailto:x@y \\a label:l"
+HREFS = [*FROM_THE_ROOT.split(), *MACROS.split(), *FROM_HERE.split(), " /a"]
+
+
+@pytest.mark.parametrize("kind", list(LinkKind))
+def test_hostile_hrefs_lead_nowhere_quietly(href: str, kind: LinkKind) -> None:
+    """Nothing raises, and what comes back is a file of the collection or nothing."""
+    for base in (None, href):
+        result = follow(href, kind=kind, site=SITE, base_href=base, records=Ids())
+        assert result.target is None or result.target in PATHS
+
+
+HREFS = (
+    [
+        "/a",
+        "/ru/b/",
+        "/A#x",
+        "//h.org/a",
+        "https://site.org/a",
+        "http://h.org/b",
+        "/a%20b.md",
+        "/gone",
+        "/?q",
+        "/a/../b",
+    ]
+    + ["macro:cssxref:display", "macro:domxref:Node.a()", "macro:rfc:1", "macro:glossary:gone"]
+    + ["a", "./b", "b/index.md", "#x", "?q", "a.md", "img/logo.png", "ref:a", "mailto:x@y", "\\a", " /a", "label:l"]
+)
+
+
+@pytest.mark.parametrize("kind", list(LinkKind))
+def test_what_means_one_thing_means_it_in_every_file_below_the_same_roots(kind: LinkKind) -> None:
+    """Resolved once, it stands for all of them: were it not the same, links would depend on which file came first."""
+    pages = [
+        f"{folder}{page}"
+        for folder in ("", "en/", "ru/", "en/docs/", "ru/docs/")
+        for page in ("a.md", "b/index.md", "a b.md", "Web/CSS/display.md", "Web/API/Node/a.md", "img/logo.png")
+    ]
+    index = PathIndex(pages, [[f"/{page.rpartition('.')[0]}"] if "docs" in page else [] for page in pages])
+    site = SiteSettings(
+        roots=(SiteRoot(prefix="/", folder="en/"), SiteRoot(prefix="/ru", folder="ru")),
+        base_urls=("https://site.org/",),
+    )
+    alike = 0
+    for href in HREFS:
+        met: dict[tuple[bool, ...], Resolution] = {}
+        for source in pages:
+            if means_one_thing(href, kind, None):
+                for base in (None, "/en/docs/", "https://site.org/ru/"):
+                    found = resolve(href, kind=kind, source=source, paths=index, site=site, base_href=base)
+                    assert found == met.setdefault(own_roots(source, site.roots), found), (href, source, base)
+                    alike += 1
+    assert bool(alike) == (kind in (LinkKind.HYPERLINK, LinkKind.REFERENCE, LinkKind.EMBED))
+    assert not means_one_thing(HREFS[0], kind, "r7")  # rows of a record file name each other
