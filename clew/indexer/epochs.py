@@ -13,9 +13,10 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import orjson
 from pydantic import BaseModel, ConfigDict
@@ -112,6 +113,7 @@ class WriterLease:
         self.owner = owner
         self.predecessor_released = clean  # the writer before this one finished, and nothing of its can be under way
         self._beats = 0
+        self.tells: Callable[[], Mapping[str, Any]] = dict  # what the heartbeats say of the work under way
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="clew-heartbeat", daemon=True)
         self._thread.start()
@@ -206,7 +208,8 @@ class WriterLease:
             self._beats += 1
             # A failed beat is not an error of its own: check() decides before anything is published.
             with contextlib.suppress(ClewError, OSError):
-                self._store.put(f"{epoch_name(self.epoch)}.heartbeat", str(self._beats).encode())
+                beat = orjson.dumps({"beat": self._beats, **self.tells()})
+                self._store.put(f"{epoch_name(self.epoch)}.heartbeat", beat)
             self._stop.wait(min(HEARTBEAT_SECONDS, patience_seconds() / 6))
 
     def release(self, *, clean: bool = True) -> None:
@@ -248,6 +251,16 @@ def _present(store: ObjectStore) -> tuple[int, Owner | None]:
         return 0, None
     newest = max(epochs)
     return int(newest), Owner.model_validate(orjson.loads(store.get(FOLDER + newest)))
+
+
+def present_beat(store: ObjectStore) -> dict[str, Any] | None:
+    """What the writer at work said last of its work; None where none is at work, or it says nothing."""
+    epoch, owner = _present(store)
+    beat = _heartbeat(store, epoch) if owner is not None else RELEASED
+    if owner is None or beat in (RELEASED, ABANDONED, b"") or owner.is_dead():
+        return None
+    said = orjson.loads(beat)
+    return said if isinstance(said, dict) and "stage" in said else None
 
 
 def _heartbeat(store: ObjectStore, epoch: int) -> bytes:

@@ -47,6 +47,7 @@ from clew.indexer.schemas import FILES
 from clew.indexer.settings import GenerationSettings, SelectionSettings
 from clew.indexer.snapshots import Generation, Snapshot
 from clew.indexer.tables import Table, TableChange
+from clew.indexer.underway import Noted
 from clew.indexer.vectors import fill_vectors
 from clew.indexer.writer import Predecessor, Writer, new_generation_id
 
@@ -116,7 +117,9 @@ def run_index(
     place = Place.open(root.index_place(options.index), options.storage_options)
     equipment.probe(place.store)
     with WriterLease.acquire(place.store, wait=options.wait, say=progress.say) as lease, frugal():
-        return IndexRun(root, place, lease, options, progress, equipment).run()
+        noted = Noted(progress)
+        lease.tells = noted.state
+        return IndexRun(root, place, lease, options, noted, equipment).run()
 
 
 class IndexRun:
@@ -128,7 +131,7 @@ class IndexRun:
         place: Place,
         lease: WriterLease,
         options: RunOptions,
-        progress: Progress,
+        progress: Noted,
         equipment: Equipment,
     ) -> None:
         self._root = root
@@ -350,6 +353,7 @@ class IndexRun:
         groups = list(grouped(tasks))
         last_of_batch = set(batch_ends(groups))
         self._progress.begin("Reading", sum(task.entry.size for task in tasks), "bytes")
+        self._progress.files(total=len(tasks))
         intake = Intake(self._root, self._writer.generation.settings)
         workers = self._options.workers
         if workers is None:
@@ -399,6 +403,7 @@ class IndexRun:
                     retry.append(outcome.job)
                 else:
                     self._batch.fail(outcome.job, outcome.error)
+            self._progress.files(done=len(outcome.job.tasks))
             self._progress.advance(outcome.job.bytes)
             if outcome.index in ends:
                 self._commit(known)

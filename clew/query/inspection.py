@@ -18,6 +18,7 @@ from clew.connectors.location import Root
 from clew.errors import NoSuchDocumentError, OptionError
 from clew.indexer.batch import NEVER_NS
 from clew.indexer.chunking import join_spans
+from clew.indexer.underway import under_way
 from clew.query import where
 from clew.query.pinned import PinnedIndex
 from clew_client.service import ChunkAnswer, PassageSpan, TextPart
@@ -364,6 +365,7 @@ class Inspector:
                 "tables": pinned.place.tables_folder(generation.id),
                 "generation": generation.id,
                 "segments": len(snapshot.segments),
+                "run": under_way(pinned.place.store),
                 "bytes": sum(stored.size for stored in pinned.place.store.list("")),
                 "settings": {
                     **generation.settings.model_dump(mode="json"),

@@ -391,6 +391,21 @@ class ContextResult(_Result):
         return rows_to_pandas(self.passages)
 
 
+class RunProgress(_Result):
+    """How far the run is that writes to an index, as its process said last: up to some seconds ago."""
+
+    stage: str  # Starting, Listing, Reading, …
+    done: int = 0  # of the stage, in its unit
+    total: int | None = None  # null: nobody knows yet
+    unit: str = ""  # files, bytes, passages, links, …
+    percent: float | None = None  # of the stage, 0…100
+    files_done: int | None = None  # of those that are to be read; null before they are known
+    files_total: int | None = None
+    bytes_done: int | None = None
+    bytes_total: int | None = None
+    seconds: float = 0.0  # since it began
+
+
 class Status(_Result):
     """How an index is."""
 
@@ -412,6 +427,7 @@ class Status(_Result):
     tables: str | None = None  # what other Lance readers connect to
     languages: dict[str, int] = Field(default_factory=dict)  # chunks by language
     settings: dict[str, Any] = Field(default_factory=dict)
+    run: RunProgress | None = None  # what is being written now; null where nothing is, and for keys that see a part
 
 
 class Finding(_Result):

@@ -9,11 +9,15 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
+from typing import Any
 
 import pytest
 
 import clew
 from clew.cli import status_watch
+from clew.indexer import run
+from clew.indexer.progress import Silence
 from tests.acceptance.commands import clew as command
 
 pytestmark = pytest.mark.acceptance
@@ -94,6 +98,44 @@ def test_terminal_is_drawn_anew(root: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(pictures) > 5
     assert "1 files (1 indexed)" in pictures[0].replace("1 total, ", "")
     assert "2 files (2 indexed)" in pictures[-1].replace("2 total, ", "")
+
+
+class Looking(Silence):
+    """Looks at the index from outside while it is being written."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.seen: list[Any] = []
+        self.shown = ""
+
+    def advance(self, amount: int) -> None:
+        """A file has been read: what do others see? (A heartbeat tells of it, a moment later.)"""
+        wanted = (len(self.seen) + 1, 3)
+        if len(self.seen) == 3:
+            return  # links and vectors are not looked at
+        end = monotonic() + 60
+        while (run := clew.open(str(self._root)).status().run) is None or (run.files_done, run.files_total) != wanted:
+            assert monotonic() < end, run
+        self.seen.append(run)
+        if len(self.seen) == 3:
+            self.shown = command("status", self._root).out
+
+
+def test_run_under_way_is_seen_from_outside(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(root, "a.md")
+    assert clew.open(str(root)).status().run is None
+    for name in ("b", "c", "d"):
+        (root / f"{name}.md").write_text("keel " * 4000, "utf-8")
+        os.utime(root / f"{name}.md", (1_700_000_000, 1_700_000_000))
+    monkeypatch.setenv("CLEW_PATIENCE", "0.6")  # six heartbeats in that time
+    monkeypatch.setattr(run, "GROUP_FILES", 1)
+    looking = Looking(root)
+    run.run_index(str(root), run.RunOptions(embedder="none", workers=0), looking)
+    assert [(one.stage, one.files_done, one.percent) for one in looking.seen[:3]] == [
+        ("Reading", 1, 33.3), ("Reading", 2, 66.7), ("Reading", 3, 100.0)
+    ]  # fmt: skip
+    assert "indexing: Reading, 100.0 %, 3 of 3 files, 60.0 kB of 60.0 kB" in looking.shown
+    assert clew.open(str(root)).status().run is None  # it has ended
 
 
 def test_what_stays_as_it_is_is_not_watched(root: Path) -> None:
