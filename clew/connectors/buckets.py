@@ -18,7 +18,7 @@ from clew.connectors import s3 as service
 from clew.connectors.entry import Entry
 from clew.connectors.patterns import IGNORE_FILE, Selection, folders_above
 from clew.connectors.retries import advice, http_status, reason, retry
-from clew.errors import ListingError
+from clew.errors import ClewError, ListingError
 
 #: The greatest character: `folder/` + LAST sorts after everything in the folder.
 LAST = "\U0010ffff"
@@ -67,6 +67,8 @@ class Bucket:
                     **{"Bucket": self.bucket, "MaxKeys": 1000, **request, **self.arguments}
                 )
             )
+        except ClewError:  # such as a package that is not installed
+            raise
         except Exception as error:
             raise ListingError(
                 f"Storage failed while listing s3://{self.bucket}/{request['Prefix']}: {reason(error)}. {advice(error)}"

@@ -294,7 +294,10 @@ def open_filesystem(kind: str, url: str, options: Mapping[str, Any]) -> tuple[Ab
 def missing_package(kind: str, error: ImportError) -> str:
     """What to say when the package that speaks a protocol is not there."""
     extra = _EXTRAS.get(kind)
-    advice = f" Install it: pip install '{extra}'." if extra else ""
+    if extra:
+        advice = f" Install it: pip install '{extra}'."
+    else:  # fsspec names what it wants
+        advice = " Install what is named there with pip; clew reads whatever fsspec reads."
     return f"Reading {kind}:// needs a package that is not installed ({error}).{advice}"
 
 

@@ -7,6 +7,7 @@ local object is written beside, synced, and linked into place.
 
 from __future__ import annotations
 
+import errno
 import os
 import uuid
 from abc import ABC, abstractmethod
@@ -15,9 +16,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.connectors.location import INDEX_KINDS, Root, checked_path, lance_storage_options, parse_storage_options
-from clew.errors import AmbiguousWriteError, ConfigurationError, NoConditionalPutError, ObjectExistsError
+from clew.errors import (
+    AmbiguousWriteError,
+    ConfigurationError,
+    NoConditionalPutError,
+    ObjectExistsError,
+    OptionError,
+    StorageError,
+)
 
 __all__ = ["AmbiguousWriteError", "ObjectStore", "Stored"]
+
+_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -162,7 +172,20 @@ class ObjectStore(ABC):
             NoConditionalPutError: the store has no conditional put, or only seems to.
         """
         name = f"probes/{uuid.uuid4().hex}"
-        self.put_if_absent(name, b"first")
+        try:
+            self.put_if_absent(name, b"first")
+        except StorageError as error:
+            cause = error.__cause__
+            if isinstance(cause, FileExistsError | NotADirectoryError):
+                raise OptionError(
+                    f"The index cannot be written to {self.place}: a file is in the way. Name a folder: --index PLACE."
+                ) from error
+            if isinstance(cause, OSError) and cause.errno in _FORBIDDEN:
+                raise StorageError(
+                    f"The index cannot be written to {self.place}: {cause.strerror}. Give this user the right to write there, "
+                    "or put the index elsewhere: --index PLACE."
+                ) from error
+            raise
         try:
             try:
                 self.put_if_absent(name, b"second")

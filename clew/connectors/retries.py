@@ -205,9 +205,19 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+def is_full(error: BaseException) -> bool:
+    """Whether a disk is full, or a quota used up; Lance and tantivy say so in words alone."""
+    return getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "No space left on device" in str(error)
+
+
 def advice(error: BaseException) -> str:
     """What to do next about a storage error."""
     status, code = http_status(error), error_code(error)
+    if is_full(error):
+        return (
+            "The disk is full: make room, or choose another one for the index (--index), the page cache (XDG_CACHE_HOME) or "
+            "temporary files (TMPDIR); then run the command again. What was published stands."
+        )
     if isinstance(error, PermissionError) or status in (401, 403) or type(error).__name__ == "NoCredentialsError":
         return "Check the credentials and permissions."
     if code == "NoSuchBucket":

@@ -14,7 +14,14 @@ from clew.connectors.objects import ObjectStore, Stored
 from clew.connectors.options import S3Options
 from clew.connectors.reading import fetch_s3
 from clew.connectors.retries import advice, error_code, http_status, is_transient, reason, retry, was_refused
-from clew.errors import AmbiguousWriteError, NoConditionalPutError, ObjectExistsError, ObjectMissingError, StorageError
+from clew.errors import (
+    AmbiguousWriteError,
+    ClewError,
+    NoConditionalPutError,
+    ObjectExistsError,
+    ObjectMissingError,
+    StorageError,
+)
 
 _BATCH = 1000  # keys of one DELETE request: S3's limit
 _UNKNOWN_TO_STORE = frozenset({"NotImplemented", "InvalidArgument"})
@@ -160,4 +167,6 @@ class S3Store(ObjectStore):
             request["ContinuationToken"] = answer["NextContinuationToken"]
 
     def _failed(self, doing: str, name: str, error: Exception) -> StorageError:
+        if isinstance(error, ClewError):  # such as a package that is not installed
+            raise error
         return StorageError(f"Storage failed while {doing} {self.place}/{name}: {reason(error)}. {advice(error)}")

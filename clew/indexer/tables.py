@@ -8,6 +8,7 @@ Recovery always restores, never guesses forward.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from clew.connectors.retries import advice, is_full
 from clew.errors import DamagedIndexError, StorageError
 from clew.indexer.graph.schemas import graph_schemas
 from clew.indexer.number_sets import distinct_numbers
@@ -34,6 +36,8 @@ TAG = "clew"
 ROWS_PER_FILE = 1 << 20
 BATCH_ROWS = 1 << 16  # of a table that is read in parts
 _ATTEMPTS = 5
+#: Lance ends its errors with the place in its own source.
+_IN_ITS_SOURCE = re.compile(r", \S+\.rs(:\d+)+$")
 
 
 def table_schemas(dimension: int | None) -> dict[str, pa.Schema]:
@@ -222,7 +226,7 @@ class Table:
                 )
             )
         except OSError as error:
-            raise StorageError(f"Writing rows of table {self.name} to {self.uri}: {error}; try again.") from error
+            raise self._failed("Writing rows of", error) from error
 
     def commit(self, change: TableChange) -> None:
         """Carry out a change in one version. The table is then pinned at the new version."""
@@ -236,9 +240,12 @@ class Table:
             removed: list[int] = list(change.drop)
             modified: list[int] = []
             for update in change.columns:
-                metadata, fields = self._fragment(update.fragment).update_columns(
-                    update.values, left_on=update.key, right_on=update.key
-                )
+                try:
+                    metadata, fields = self._fragment(update.fragment).update_columns(
+                        update.values, left_on=update.key, right_on=update.key
+                    )
+                except OSError as error:
+                    raise self._failed("Writing columns of", error) from error
                 updated[update.fragment] = metadata
                 modified = sorted({*modified, *fields})
             for number, offsets in _by_fragment(change.delete):
@@ -246,7 +253,10 @@ class Table:
                     raise StorageError(
                         f"Changing table {self.name}: rows of a fragment are deleted and updated at once."
                     )
-                left = self._fragment(number).delete_rows(offsets)
+                try:
+                    left = self._fragment(number).delete_rows(offsets)
+                except OSError as error:
+                    raise self._failed("Deleting rows of", error) from error
                 if left is None:
                     removed.append(number)
                 else:
@@ -267,7 +277,7 @@ class Table:
                 )
             except (CommitConflictError, OSError) as error:
                 if not isinstance(error, CommitConflictError) and "conflict" not in str(error).lower():
-                    raise StorageError(f"Committing to table {self.name} at {self.uri}: {error}; try again.") from error
+                    raise self._failed("Committing to", error) from error
                 self.restore()
                 continue
             if committed.version == self.version + 1:
@@ -275,6 +285,11 @@ class Table:
                 return
             self.restore()
         raise StorageError(f"Committing to table {self.name} at {self.uri}: other commits came in between; try again.")
+
+    def _failed(self, doing: str, error: Exception) -> StorageError:
+        cause = _IN_ITS_SOURCE.sub("", " ".join(str(error).split()))
+        next_step = advice(error) if is_full(error) else "Try again."
+        return StorageError(f"{doing} table {self.name} at {self.uri}: {cause}. {next_step}")
 
     def _fragment(self, number: int) -> Any:
         fragment = self.dataset.get_fragment(number)

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from clew.connectors.retries import advice, is_full
+from clew.errors import StorageError
 
 
 def cache_directory() -> Path:
     """`$XDG_CACHE_HOME/clew`, or `~/.cache/clew`."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "clew"
+
+
+@contextmanager
+def writing_to_cache() -> Iterator[None]:
+    """Turn what the system refuses the page cache into a StorageError that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        what = error.strerror or str(error)
+        next_step = advice(error) if is_full(error) else "Set XDG_CACHE_HOME to a folder that this user may write to."
+        raise StorageError(f"The page cache {cache_directory()} cannot be written: {what}. {next_step}") from error
 
 
 def evict(segment_ids: Iterable[str]) -> None:

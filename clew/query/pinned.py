@@ -22,7 +22,7 @@ from clew.indexer.place import Place
 from clew.indexer.schemas import KEY_BITS
 from clew.indexer.snapshots import Generation, Snapshot, Statistics, object_name
 from clew.indexer.tables import Table
-from clew.query.cache import cache_directory
+from clew.query.cache import cache_directory, writing_to_cache
 from clew.query.candidates import Ordinals, Universe
 from clew.query.catalog import Catalog
 
@@ -233,8 +233,9 @@ class PinnedIndex:
         from clew.indexer.lexical.assembly import open_lexical
 
         cache = cache_directory()
-        parts = [self._segment(cache, segment.id) for segment in self.snapshot.segments]
-        return open_lexical(parts, cache)
+        with writing_to_cache():
+            parts = [self._segment(cache, segment.id) for segment in self.snapshot.segments]
+            return open_lexical(parts, cache)
 
     def _segment(self, cache: Path, segment_id: str) -> Path:
         from clew.indexer.lexical.assembly import is_unpacked, unpack
@@ -283,9 +284,12 @@ class PinnedIndex:
         if count * dimension * 4 <= 256 << 20:
             return np.zeros((count, dimension), dtype=np.float32)
         cache = cache_directory()
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(prefix="vectors-", dir=cache) as file:
-            return np.memmap(file, dtype=np.float32, mode="w+", shape=(count, dimension))
+        with writing_to_cache():
+            cache.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(prefix="vectors-", dir=cache) as file:
+                if hasattr(os, "posix_fallocate"):  # a full disk is an error here, and a SIGBUS at a page of the map
+                    os.posix_fallocate(file.fileno(), 0, count * dimension * 4)
+                return np.memmap(file, dtype=np.float32, mode="w+", shape=(count, dimension))
 
     # --- links ---------------------------------------------------------------------------------
 

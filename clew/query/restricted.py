@@ -27,7 +27,7 @@ from clew.indexer.graph.schemas import graph_schemas
 from clew.indexer.schemas import KEY_BITS, MAX_FILE_KEY
 from clew.indexer.snapshots import Statistics
 from clew.indexer.tables import Table
-from clew.query.cache import cache_directory
+from clew.query.cache import cache_directory, writing_to_cache
 from clew.query.candidates import Mask, Ordinals, Universe
 from clew.query.catalog import Catalog
 from clew.query.pinned import ChunkArrays, PinnedIndex
@@ -156,7 +156,10 @@ class RestrictedIndex(PinnedIndex):
     # --- paths ---------------------------------------------------------------------------------
 
     def _load_lexical(self) -> LexicalIndex:
-        return self._own_lexical() if self.restriction.strict else self._whole.lexical
+        if not self.restriction.strict:
+            return self._whole.lexical
+        with writing_to_cache():
+            return self._own_lexical()
 
     def _own_lexical(self) -> LexicalIndex:
         """Segments of the allowed chunks alone, in the cache; named by what is in them, so that later views find them."""

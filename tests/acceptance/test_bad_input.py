@@ -164,6 +164,29 @@ def test_rows_that_cannot_be_read_are_told_and_the_others_are_indexed(root: Path
     assert ledger(root) == {"rows.jsonl": ("indexed", "incomplete")}
 
 
+def test_place_and_cache_that_cannot_be_written_are_named_with_what_to_do(
+    root: Path, indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Data that may only be read, a home that does not exist: both are everyday, and were told as tracebacks."""
+    write(root, GOOD)
+    root.chmod(0o555)
+    try:
+        with ordinary_rights():
+            done = index(root)
+    finally:
+        root.chmod(0o755)
+    assert (done.status, done.out) == (3, "")
+    assert "cannot be written" in done.sentence
+    assert "--index PLACE" in done.sentence
+    in_the_way = index(root, "--index", str(root / "a.md"))
+    assert (in_the_way.status, in_the_way.out) == (2, "")
+    assert "a file is in the way" in in_the_way.sentence
+    monkeypatch.setenv("XDG_CACHE_HOME", str(write(tmp_path, {"taken": "a file"}) / "taken"))
+    done = clew("search", indexed, "mooring", "--paths", "bm25")
+    assert done.status == 3
+    assert "XDG_CACHE_HOME" in done.sentence
+
+
 def test_unreadable_folder_ends_the_run_and_deletes_nothing(root: Path) -> None:
     """What could not be listed is not gone: nothing is concluded from half a listing."""
     write(root, GOOD)

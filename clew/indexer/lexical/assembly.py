@@ -31,7 +31,8 @@ import tantivy
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from clew.errors import DamagedIndexError, FormatVersionError
+from clew.connectors.retries import advice, is_full
+from clew.errors import DamagedIndexError, FormatVersionError, StorageError
 from clew.indexer.lexical.postings import Postings
 from clew.indexer.lexical.segment import (
     KEY_FIELD,
@@ -109,6 +110,10 @@ def unpack(source: bytes | Path, cache_dir: Path, *, segment_id: str) -> Path:
         _check_sizes(work, _statistics(work))
     except (zipfile.BadZipFile, OSError) as error:
         shutil.rmtree(work, ignore_errors=True)
+        if is_full(error):  # of the cache's disk; nothing is wrong with the segment
+            raise StorageError(
+                f"Unpacking the lexical segment {segment_id} into {home}: no space left on device. {advice(error)}"
+            ) from error
         raise DamagedIndexError(f"unpacking the lexical segment {segment_id} into {home}: {error}") from error
     except DamagedIndexError:
         shutil.rmtree(work, ignore_errors=True)

@@ -16,6 +16,7 @@ import uuid
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +28,8 @@ import tantivy
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
+from clew.connectors.retries import advice, is_full
+from clew.errors import StorageError
 from clew.indexer.lexical.postings import PostingsBuilder, write_postings
 
 SEGMENT_FORMAT = 1
@@ -134,6 +137,17 @@ class SegmentBuilder:
         languages: Sequence[str],
     ) -> None:
         """Add chunks as `analysis.analyze_chunks` gives them. A key may be added once."""
+        with self._room():
+            self._add(chunk_keys, titles, bodies, idents, languages)
+
+    def _add(
+        self,
+        chunk_keys: NDArray[np.int64],
+        titles: Sequence[str],
+        bodies: Sequence[str],
+        idents: Sequence[str],
+        languages: Sequence[str],
+    ) -> None:
         if self._writer is None:
             raise ValueError("this segment is finished")
         for key, title, body, ident in zip(chunk_keys.tolist(), titles, bodies, idents, strict=True):
@@ -156,6 +170,22 @@ class SegmentBuilder:
 
     def finish(self) -> SegmentFile:
         """Write the file, durably and under its final name, and remove everything else."""
+        with self._room():
+            return self._finish()
+
+    @contextmanager
+    def _room(self) -> Iterator[None]:
+        """What tantivy, Arrow and the system say of a full disk, as one error that says what to do."""
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            if not is_full(error):
+                raise
+            raise StorageError(
+                f"Building a lexical segment in {self._directory}: no space left on device. {advice(error)}"
+            ) from error
+
+    def _finish(self) -> SegmentFile:
         if self._writer is None:
             raise ValueError("this segment is finished")
         self._writer.commit()
