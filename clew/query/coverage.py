@@ -31,13 +31,12 @@ class Coverage:
         """(n,) within 0…1; 0 where the question has no word that the index knows."""
         count = len(ordinals)
         share = self._tfidf.idf(question) ** 2
-        distinct, back = np.unique(self._around(ordinals), return_inverse=True)
-        present = self._tfidf.presence(question, distinct)
         share = np.where(self._tfidf.is_known(question), share, 0.0)
         total = float(share.sum())
         if not count or not total:
             return np.zeros(count)
-        held = present[:, back.reshape(-1)].reshape(len(share), 2 * NEIGHBOURS + 1, count).any(axis=1)
+        present = self._tfidf.presence(question, self._around(ordinals).reshape(-1))
+        held = present.reshape(len(share), 2 * NEIGHBOURS + 1, count).any(axis=1)
         covered: Scores = (share[:, None] * held).sum(axis=0) / total
         return covered
 
