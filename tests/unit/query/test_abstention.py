@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from clew.indexer.embedders.e5 import PackagedE5Embedder
 from clew.indexer.embedders.registry import open_embedder
 from clew.indexer.embedders.static import WordLlamaEmbedder
 from clew.indexer.lexical.questions import analyze_question
@@ -81,6 +82,7 @@ def test_every_built_in_embedder_has_its_function() -> None:
     assert opened is not None
     assert function_for(opened.fingerprint.id) is FUNCTIONS["all-MiniLM-L6-v2"]
     assert function_for(WordLlamaEmbedder.fingerprint.id).name == "wordllama-1"
+    assert function_for(PackagedE5Embedder.fingerprint.id).name == "e5-1"
     assert function_for(None) is WORDS
     assert function_for("some-other-model-0123456789ab") is WORDS
 
