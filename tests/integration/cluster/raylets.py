@@ -15,6 +15,12 @@ from tests.servers import free_ports
 
 STORE_BYTES = 150 << 20  # of a node's object store
 STARTS = 8
+#: Seconds that what Ray starts may take before Ray kills it: Serve gives an entrance five, and a test ended with it at a load of 20.
+PATIENCE = {
+    "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "120",
+    "RAY_SERVE_PROXY_HEALTH_CHECK_TIMEOUT_S": "120",
+    "RAY_worker_register_timeout_seconds": "240",
+}
 
 
 @dataclass(kw_only=True)
@@ -117,6 +123,7 @@ def raylets(nodes: int, cores: int = 1) -> Iterator[Raylets]:
     """Start a head and `nodes` nodes of some cores each."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.update(PATIENCE)
     with _agents_may_be_late():
         yield from _started(nodes, cores)
 

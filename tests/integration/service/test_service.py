@@ -207,6 +207,7 @@ def test_what_is_superseded_is_cleared_away(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_store_that_throttles_is_waited_for(tmp_path: Path, faulty_s3: FaultProxy, monkeypatch: Any) -> None:
     bucket, options = faulty_s3.behind.bucket(), faulty_s3.server.storage_options
     client = faulty_s3.behind.client()
@@ -229,12 +230,15 @@ def test_a_store_that_throttles_is_waited_for(tmp_path: Path, faulty_s3: FaultPr
         until(service, "docs", "the first snapshot", phase="watching", error=None)
         first = state(service, "docs").snapshot
         client.put_object(Bucket=bucket, Key="docs/b.md", Body=b"# B\n")
-        fault = faulty_s3.fail("slow-down", times=40)  # more than one request is given
+        fault = faulty_s3.fail("slow-down", times=1_000_000_000)  # until the service has given up a run over it
         service._keepers["docs"].reindex()
-        wait_until(
-            lambda: state(service, "docs").snapshot != first, seconds=180, what="the change in spite of throttling"
-        )
-        assert fault.times < 40
+        wait_until(lambda: state(service, "docs").failures > 0, seconds=200, what="the report of the throttling")
+        assert "503" in (state(service, "docs").error or "") or "SlowDown" in (state(service, "docs").error or "")
+        assert fault.befell > 1  # a run asks again before it gives up
+        assert state(service, "docs").snapshot == first
+        fault.times = 0
+        until(service, "docs", "the change, as soon as storage answers", seconds=200, phase="watching", error=None)
+        wait_until(lambda: state(service, "docs").snapshot != first, seconds=90, what="the change in the index")
     reading: dict[str, Any] = {"index": str(tmp_path / "index"), "storage_options": options}
     with clew.open(f"s3://{bucket}/docs", **reading) as index:
         assert sorted(row.path for row in index.files()) == ["a.md", "b.md"]
