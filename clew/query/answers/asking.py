@@ -75,6 +75,7 @@ class Asker:
         with tracing.span("ask.route"):
             inquiry = self.inquire(request.question)
             decision, seen = self.decide(inquiry, request)
+        inquiry = inquiry.bridged
         if session is not None:
             from clew.query.answers.writing import Writer
 

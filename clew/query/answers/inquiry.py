@@ -12,11 +12,23 @@ from numpy.typing import NDArray
 from clew.indexer.lexical.questions import AnalyzedQuestion, analyze_question
 from clew.query import stopping
 from clew.query.abstention import Judgement
-from clew.query.answers.frame import led_to, subject_terms
+from clew.query.answers import second_look
+from clew.query.answers.cognates import Cognate, cognates
+from clew.query.answers.crossing import SPOKEN, Crossing, spoken
+from clew.query.answers.frame import languages_of, led_to, subject_terms
 from clew.query.answers.markers import Marked, marked, weight
 from clew.query.answers.quotation import held_share
 from clew.query.answers.router import Seen
-from clew.query.answers.seeds import Profile, Seed, joint_coverage, name_languages, profile, seeds, similarities
+from clew.query.answers.seeds import (
+    Profile,
+    Seed,
+    joint_coverage,
+    name_languages,
+    profile,
+    proper_words,
+    seeds,
+    similarities,
+)
 from clew.query.answers.thresholds import Thresholds
 from clew.query.candidates import Scores
 from clew.query.knowledge import Knowledge
@@ -27,8 +39,6 @@ from clew_client.types import SearchRequest
 if TYPE_CHECKING:
     from clew.query.answers.writing import Writer
 
-#: Languages in which cosines of names tell subjects apart, by the embedder's name; of others any.
-PROFILED = {"all-MiniLM-L6-v2": ("en",)}
 PASSAGES = 10  # hits that answers are made of
 
 
@@ -92,6 +102,72 @@ class Inquiry:
         """The subject with its idf; the whole question where it is all frame."""
         return (self.subject, self.subject_idf) if self.subject.terms else (self.terms, self.idf)
 
+    # --- another language ----------------------------------------------------------------------
+
+    @cached_property
+    def foreign_tongue(self) -> tuple[str, ...]:
+        """The languages it may be asked in, where the index's vectors know none of them; else ()."""
+        asked = languages_of(self.text)
+        known = spoken(self.pinned.generation.fingerprint, self.pinned.languages)
+        return () if known.intersection(asked) else asked
+
+    @cached_property
+    def bridges(self) -> list[Cognate]:
+        """Names that words of such a question sound like."""
+        if self.graph is None or not self.foreign_tongue:
+            return []
+        return cognates(self.graph, [term.word for term in self.subject.terms])
+
+    @cached_property
+    def bridged(self) -> Inquiry:
+        """This question with those names beside its words, which passages in the other language are found by; itself without any."""
+        proper = proper_words(self.text)
+        added = [
+            one.word.capitalize() if one.asked in proper else one.word for one in self.bridges if one.word != one.asked
+        ]
+        if not added:
+            return self
+        beside = self.about(f"{self.text} {' '.join(dict.fromkeys(added))}")
+        beside.foreign_tongue = self.foreign_tongue
+        beside.writer = self.writer
+        return beside
+
+    @cached_property
+    def crossing(self) -> Crossing | None:
+        """What tells whether pages in another language hold it; None where they are in its own."""
+        if not self.foreign_tongue:
+            return None
+        by_word = {term.word: at for at, term in enumerate(self.subject.terms)}
+        squares = self.subject_idf**2
+        total = float(squares.sum())
+        heard = sum(float(squares[by_word[one.asked]]) for one in self.bridges)
+        judged = self.bridged.judgement
+        return Crossing(
+            languages=self.foreign_tongue,
+            bridges=tuple(self.bridges),
+            lift=self._lift(self.foreign_tongue[0]),
+            coverage=0.0 if judged is None else judged.signals.coverage,
+            bridged=heard / total if total else 0.0,
+            proper=any(seed.proper for seed in self.bridged.seeds),
+        )
+
+    def _lift(self, language: str) -> float | None:
+        """By a second look; of a question for everything, of its subject, too, as how it is asked is near to much."""
+        passages = self.bridged.leads(second_look.PASSAGES)
+        asked = [self.text]
+        if self.subject.terms and weight(self.markers, "aggregation") >= self.thresholds.aggregation:
+            asked.append(self.subject.text)
+        found = [second_look.lift(one, language, passages) for one in asked]
+        return min((one for one in found if one is not None), default=None)
+
+    def leads(self, count: int) -> list[str]:
+        """The texts of the first passages found, with their titles."""
+        ordinals = self.hits()[:count]
+        if not ordinals:
+            return []
+        rows = self.pinned.read_chunks(ordinals, ["title", "text"]).to_pylist()
+        return [f"{row['title'] or ''}\n{row['text']}" for row in rows]
+
     # --- passages ------------------------------------------------------------------------------
 
     @cached_property
@@ -141,8 +217,8 @@ class Inquiry:
     @cached_property
     def profile(self) -> Profile | None:
         """Peaked or flat; None where the embedder knows another language than the question's."""
-        known = PROFILED.get((self.pinned.generation.fingerprint or "").rpartition("-")[0])
-        if known is not None and any(one.language not in known for one in self.markers):
+        known = SPOKEN.get((self.pinned.generation.fingerprint or "").rpartition("-")[0])
+        if self.foreign_tongue or (known is not None and any(one.language not in known for one in self.markers)):
             return None  # names of the question's language lie near it, whatever they name
         return profile(self.cosines)
 
@@ -152,7 +228,9 @@ class Inquiry:
         if self.graph is None:
             return ()
         terms, idf = self.asked_about
-        return seeds(self.graph, terms, idf, self.cosines, self.thresholds.seed_floor, written=self.text)
+        # To an English model names in another language lie near any question in it: "Receção de mercadorias" near all Portuguese ones.
+        floor = None if self.foreign_tongue else self.thresholds.seed_floor
+        return seeds(self.graph, terms, idf, self.cosines, floor, written=self.text)
 
     @cached_property
     def seed_cover(self) -> float:
@@ -161,28 +239,40 @@ class Inquiry:
             return 0.0
         return joint_coverage(self.seeds, self.graph, self.subject, self.subject_idf)
 
+    @cached_property
+    def of_itself(self) -> bool:
+        """Whether it asks about the documents as such, and leads to nothing in them."""
+        if not any(one.kind == "collection" for one in self.markers):
+            return False
+        kept = subject_terms(self.terms, sorted(code for code in self.pinned.languages if len(code) == 2))
+        return not led_to(self.terms, kept)
+
     def seen(self) -> Seen:
         """What the router decides by.
 
-        Where words of the question only say how it is asked, its subject is looked for by itself, too; a plain question is judged as
-        it stands, as the floor was fitted to such (of two tries the better one lets more foreign questions pass).
+        Where the question itself finds too little and words of it only say how it is asked, its subject is looked for by itself; a plain
+        question is judged as it stands, as the floor was fitted to such (of two tries the better one lets more foreign questions pass).
         """
-        asked = [self.judgement]
-        if any(one.weight > 0 for one in self.markers):
-            asked.append(self.subject_inquiry.judgement)
-        judged = [one for one in asked if one is not None]
+        crossing = self.crossing
+        asked = self.bridged
+        judged = [one for one in [asked.judgement] if one is not None]
+        if crossing is None and any(one.abstained for one in judged) and any(one.weight > 0 for one in self.markers):
+            judged += [one for one in [self.subject_inquiry.judgement] if one is not None]
         best = max(judged, key=lambda one: one.confidence, default=None)
-        names = [] if self.graph is None else [self.graph.entities["name"][seed.entity].as_py() for seed in self.seeds]
+        confidence, floor = (best.confidence, best.floor) if best else (0.0, 1.0)
+        graph = self.graph
         return Seen(
             markers=self.markers,
             subject=tuple(term.word for term in self.subject.terms),
-            seeds=self.seeds,
-            seed_names=names,
-            seed_cover=self.seed_cover,
+            seeds=asked.seeds,
+            seed_names=[] if graph is None else [graph.entities["name"][seed.entity].as_py() for seed in asked.seeds],
+            seed_cover=asked.seed_cover,
             profile=self.profile,
-            confidence=best.confidence if best else 0.0,
-            floor=best.floor if best else 1.0,
+            confidence=confidence if crossing is None else crossing.confidence,
+            floor=floor if crossing is None else crossing.floor,
+            of_itself=self.of_itself,
             named_file=any(one.named for one in judged),
-            has_graph=self.graph is not None,
-            has_reports=self.graph is not None and self.graph.reports.num_rows > 0,
+            crossing=crossing,
+            has_graph=graph is not None,
+            has_reports=graph is not None and graph.reports.num_rows > 0,
         )

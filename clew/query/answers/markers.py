@@ -18,8 +18,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-Kind = Literal["aggregation", "generalisation", "choice"]
-KINDS: tuple[Kind, ...] = ("aggregation", "generalisation", "choice")
+from clew.query.answers.moods import DELIBERATION
+
+Kind = Literal["aggregation", "generalisation", "choice", "collection"]
+KINDS: tuple[Kind, ...] = ("aggregation", "generalisation", "choice", "collection")
 LANGUAGES = ("en", "pt", "ru", "es")
 LOOKED_AT = 2_000  # characters of a question
 
@@ -181,6 +183,8 @@ _TEMPLATES: tuple[tuple[str, float, str], ...] = (
 #: What the languages say each in their own way: (kind, group, weight, pattern). `{units}` and others are those of the language.
 _OWN: Mapping[str, Sequence[tuple[Kind, str, float, str]]] = {
     "en": (
+        ("collection", "itself", 1.0, r"^(?!.{0,12}\b(?:who|whose|where|when|how (?:many|much|long))\b).*?\b((?:these|the|all|our|its|this|whole) (?:documents|files|pages|texts|reports|minutes|notes|articles|materials?|papers|records|sections|collection|corpus|documentation|docs|handbook|manual|wiki))\b"),
+        ("generalisation", "told", 1.0, r"^(?:so |please |can you |could you )?(?:tell|brief|fill) (?:me|us)(?: in)? (?:more )?(?:about|on)\b|\b(?:fits?|belongs?|sits?) (?:in|into|within) (?:everything|all|the rest)\b"),
         ("aggregation", "census", 1.0, r"\b(?:which|what|do|does|did|have|are there|were there|is there|can you find|how do|how many|find|in what) (?:of )?(?:(?!is |was |it |this )[\w-]+ ){0,3}{voices} .{0,60}\b{saying}"),
         ("aggregation", "census", 1.0, r"\b(?:which|do|did|are there|were there|is there|can you find|how many|find|what) (?:(?:any|most|all|specific|certain|particular|some|other|many) ){0,3}{units} .{0,60}\b(?:{saying}|about|where|that|on|which|around)\b"),
         ("aggregation", "told", 0.5, r"\b(?:mentioned|discussed|identified|highlighted|cited|emphasi[sz]ed|described|raised|expressed|addressed|shared|found) (?:\w+ly )?(?:by|in|across|among|as|throughout)\b|\b(?:by|from|among) (?:the |these |our |most |all )?{voices}\b"),
@@ -221,6 +225,8 @@ _OWN: Mapping[str, Sequence[tuple[Kind, str, float, str]]] = {
         ("choice", "consequence", 1.0, r"\bwhat (?:would|will|could|might) happen\b|\b(?:consequences|implications|repercussions) (?:of|for)\b|\bwhat if\b|\bwhat (?:do|would|will) (?:i|we) need\b"),
     ),
     "pt": (
+        ("collection", "itself", 1.0, r"^(?!.{0,12}\b(?:quem|onde|quando|quant[oa]s?)\b).*?\b(documentos|ficheiros|paginas|textos|relatorios|atas|notas|artigos|materiais|regist(?:r)?os|secoes|colecao|acervo|corpus|documentacao|manual|wiki)\b"),
+        ("generalisation", "told", 1.0, r"^(?:por favor,? )?(?:fala|fale|conta|conte|diz|diga)(?:-?(?:me|nos))? (?:mais |tudo )?(?:d[oae]s?|sobre)\b|\b(?:em tracos largos|por alto|de uma ponta a outra)\b|\bque papel\b"),
         ("aggregation", "census", 1.0, r"\b(?:que|quais|ha|existem|quant[oa]s) (?:(?:d[oa]s|algum|alguns|algumas|outros|outras) ){0,2}(?:{voices}|{units}) .{0,60}\b(?:{saying}|sobre|em que|nos quais|nas quais|onde)"),
         ("aggregation", "told", 0.5, r"\b(?:mencionad|discutid|identificad|destacad|citad|descrit|referid|abordad|apontad|partilhad|compartilhad)[oa]s? (?:por|pel[oa]s|n[oa]s|em|entre|como)\b|\bpel[oa]s {voices}\b"),
         ("aggregation", "whole", 1.0, r"\b(?:de|do) que (?:e que )?(?:se )?(?:trata|fala)\w* {article}{0,2}{whole}\b|\btudo o que (?:aqui )?(?:esta|ha|existe|se le)\b|\baqui (?:esta )?escrito\b"),
@@ -235,7 +241,7 @@ _OWN: Mapping[str, Sequence[tuple[Kind, str, float, str]]] = {
         ("aggregation", "frequency", 1.0, r"\bmais (?:frequente|comu[mn]|citad|mencionad|discutid|abordad|recorrente|presente|tratad|comentad)\w*\b|\bcom (?:mais|maior|que) frequencia\b"),
         ("aggregation", "frequency", 1.0, r"\bquant[oa]s (?:d[oa]s )?{units}\b"),
         ("aggregation", "recurrence", 1.0, r"\brecorrent\w+\b|\bem comum\b|\bse repetem?\b"),
-        ("aggregation", "summary", 1.0, r"\b(?:resum\w+|panorama|visao geral|sintese|apanhado|balanco|mapa)(?: geral| completo)? {article}{1,3}(?:{whole}|{units})\b|\b(?:resum|sintetiz|descrev|compar)\w+ {article}{1,3}(?:{whole}|{units})\b"),
+        ("aggregation", "summary", 1.0, r"\b(?:resum\w+|panorama|visao geral|sintese|apanhado|balanco|mapa)(?: geral| completo)? {article}{1,3}(?:{whole}|{units})\b|\b(?:resum|sintetiz|descrev|compar)\w+(?:-(?:me|nos))? {article}{1,3}(?:{whole}|{units})\b"),
         ("aggregation", "whole", 1.0, r"\bcomo um todo\b|\bn[oa] seu conjunto\b|\bem conjunto\b"),
         ("aggregation", "whole", 0.5, r"\bem geral\b|\bno geral\b|\bde (?:modo|forma|maneira) geral\b"),
         ("aggregation", "change", 1.0, r"\bcomo .{1,80}\b(?:evolu|mud(?:ou|aram)|se transform|variou|variaram)\w*"),
@@ -256,6 +262,8 @@ _OWN: Mapping[str, Sequence[tuple[Kind, str, float, str]]] = {
         ("choice", "consequence", 1.0, r"\bo que (?:aconteceria|acontece|acontecera) (?:se|com)\b|\bconsequencias (?:d|par)\w+|\bimplicacoes\b|\bo que (?:preciso|precisamos)\b"),
     ),
     "es": (
+        ("collection", "itself", 1.0, r"^(?!.{0,12}\b(?:quien|quienes|donde|cuando|cuant[oa]s?)\b).*?\b(documentos|ficheros|archivos|paginas|textos|informes|actas|notas|articulos|materiales|registros|secciones|coleccion|acervo|corpus|documentacion|manual|wiki)\b"),
+        ("generalisation", "told", 1.0, r"^(?:por favor,? )?(?:habla(?:me|nos)?|hableme|cuenta(?:me|nos)?|cuenteme|dime|digame) (?:mas |todo )?(?:de|del|sobre|acerca)\b|\b(?:cuent\w+|todo)lo todo\b|\bcuent\w+ todo\b|\bque papel\b"),
         ("aggregation", "census", 1.0, r"\b(?:que|cuales|hay|existen|cuant[oa]s) (?:(?:de l[oa]s|alguno|algunos|algunas|otros|otras) ){0,2}(?:{voices}|{units}) .{0,60}\b(?:{saying}|sobre|en que|en los que|en las que|donde)"),
         ("aggregation", "told", 0.5, r"\b(?:mencionad|discutid|identificad|destacad|citad|descrit|referid|abordad|senalad|compartid)[oa]s? (?:por|en|entre|como)\b|\bpor l[oa]s {voices}\b"),
         ("aggregation", "whole", 1.0, r"\bde que (?:va|trata|habla)\w* {article}{0,2}{whole}\b|\btodo lo que (?:aqui )?(?:esta|hay|existe|se lee)\b|\baqui escrito\b"),
@@ -291,6 +299,8 @@ _OWN: Mapping[str, Sequence[tuple[Kind, str, float, str]]] = {
         ("choice", "consequence", 1.0, r"\bque (?:pasaria|sucederia|ocurriria|pasa|ocurre) (?:si|con)\b|\bconsecuencias\b|\bimplicaciones\b|\bque (?:necesito|necesitamos)\b"),
     ),
     "ru": (
+        ("collection", "itself", 1.0, r"^(?!.{0,12}\b(?:кто|кому|где|куда|когда|сколько)\b).*?\b(документ(?:ы|ов|ам|ами|ах)|страниц(?:ы|ам|ами|ах)?|отчет(?:ы|ов|ам|ами|ах)|материал(?:ы|ов|ам|ами|ах)|раздел(?:ы|ов|ам|ами|ах)|протокол(?:ы|ов|ам|ами|ах)|стать(?:и|ям|ями|ях)|статей|заметки|справочник\w{0,2}|документаци\w{1,2}|собрани\w{1,3}|коллекци\w{1,3})\b"),
+        ("generalisation", "told", 1.0, r"^(?:пожалуйста,? )?расска(?:жи|жите) (?:мне |нам )?(?:все )?(?:о|об|обо|про)\b|\bкакую роль\b|\bкраткий рассказ\b"),
         ("aggregation", "census", 1.0, r"\b(?:какие|каких|есть ли|сколько|кто из) (?:\w+ ){0,2}(?:{voices}|{units}) .{0,60}\b(?:{saying}|про|о|об|где|в которых)"),
         ("aggregation", "told", 0.5, r"\b(?:упоминаются|обсуждаются|названы|упомянуты|отмечаются|описываются|называют|упоминают|отмечают)\b"),
         ("aggregation", "whole", 1.0, r"\bо чем (?:говорит|рассказывает|повествует|вообще|в целом)? ?(?:этот|эта|это|эти|весь|вся|все|наш\w*)? ?(?:{whole}|{units})\b|\bвсе(?:го|м|му)?,? (?:что )?(?:здесь|тут) (?:написан|собран|есть|сказан)\w*|\b(?:выжимк|итог)\w+ .{0,20}(?:{whole}|{units})\b|\bпо всем (?:\w+ )?{units}\b"),
@@ -332,7 +342,8 @@ def _made() -> tuple[Marker, ...]:
     made: list[Marker] = []
     for language, words in _ALL.items():
         shared: list[tuple[Kind, str, float, str]] = [("aggregation", *one) for one in _TEMPLATES]
-        for kind, group, weight, template in (*shared, *_OWN[language]):
+        moods: list[tuple[Kind, str, float, str]] = [("choice", *one) for one in DELIBERATION[language]]
+        for kind, group, weight, template in (*shared, *_OWN[language], *moods):
             pattern = re.compile(_filled(template, words))
             made.append(Marker(kind=kind, group=group, language=language, weight=weight, pattern=pattern))
     return tuple(made)
@@ -376,7 +387,8 @@ def marked(question: str) -> list[Marked]:
         before = best.get(key)
         if before is None or abs(marker.weight) > abs(before.weight):
             best[key] = Marked(
-                kind=marker.kind, group=marker.group, language=marker.language, weight=marker.weight, text=found[0][:80].strip()
+                kind=marker.kind, group=marker.group, language=marker.language, weight=marker.weight,
+                text=(found[1] if marker.kind == "collection" else found[0])[:80].strip(),
             )  # fmt: skip
     return list(best.values())
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from clew.query.answers.crossing import Crossing
 from clew.query.answers.markers import Marked, weight
 from clew.query.answers.seeds import Profile, Seed
 from clew.query.answers.thresholds import Thresholds
@@ -32,7 +33,9 @@ class Seen:
     profile: Profile | None
     confidence: float  # of the passages, within 0 … 1; see `clew.query.abstention`
     floor: float  # the index's own
+    of_itself: bool = False  # it asks about the documents as such, and leads to nothing in them
     named_file: bool = False  # a file was asked for by its name
+    crossing: Crossing | None = None  # of a question in a language that the embedder does not know
     has_graph: bool = True
     has_reports: bool = True
 
@@ -49,7 +52,7 @@ class Decision:
 
 def floor_of(seen: Seen, thresholds: Thresholds) -> float:
     """The confidence below which passages do not answer."""
-    return seen.floor if thresholds.held_floor is None else thresholds.held_floor
+    return seen.floor if thresholds.held_floor is None or seen.crossing is not None else thresholds.held_floor
 
 
 def passages_hold(seen: Seen, thresholds: Thresholds) -> bool:
@@ -62,7 +65,9 @@ def seeds_hold(seen: Seen, thresholds: Thresholds) -> bool:
 
     A proper name need not cover much. A common word that is a name, too, has to: every collection holds some of them.
     """
-    if not seen.seeds:
+    if (
+        not seen.seeds or seen.crossing is not None
+    ):  # of another language's questions the names are part of the confidence
         return False
     proper = any(seed.proper for seed in seen.seeds)
     return seen.seed_cover >= (thresholds.name_cover if proper else thresholds.seed_cover)
@@ -104,37 +109,61 @@ def route(seen: Seen, thresholds: Thresholds) -> Decision:
             return Decision(
                 route="global", reason=f"{why}; it names no subject, so all reports are reduced", whole=True
             )
-        scoped = any(one.group == "scope" or one.group == "themes" for one in seen.markers)
-        if seen.seed_cover >= thresholds.subject_cover and not scoped:
-            names = ", ".join(repr(name) for name in seen.seed_names)
-            return Decision(route="mixed", reason=f"{why}, and of that what surrounds one subject: {names}")
+        surrounded = _surrounded(seen, thresholds)
+        if surrounded:
+            return Decision(route="mixed", reason=f"{why}, and of that what surrounds one subject: {surrounded}")
         return Decision(route="global", reason=f"{why}, on {subject!r}")
+    choice = weight(seen.markers, "choice")
+    if seen.of_itself and seen.has_reports and choice < 1 and not (seen.subject and held):
+        told = next(str(one) for one in seen.markers if one.kind == "collection")
+        return Decision(
+            route="global",
+            reason=f"it asks about {told} as such and leads to nothing in them, so all reports are reduced",
+            whole=True,
+        )
     if not held:
         return Decision(
             route="none",
             reason=f"nothing found: {_no_seed(seen)}, and the passages nearest to it do not answer it (confidence "
-            f"{seen.confidence:.2f}, below {floor_of(seen, thresholds):.2f})",
+            f"{seen.confidence:.2f}, below {floor_of(seen, thresholds):.2f}){_across(seen)}",
         )
-    choice = weight(seen.markers, "choice")
     if choice >= 1 and seen.has_reports:
         said = ", ".join(str(one) for one in seen.markers if one.kind == "choice")
-        return Decision(route="drift", reason=f"it asks for a choice or what follows from it: {said}")
+        return Decision(route="drift", reason=f"it asks for a choice or what follows from it: {said}{_across(seen)}")
     wide = [one for one in seen.markers if one.kind == "generalisation"]
     if wide and seen.has_reports:
         said = ", ".join(str(one) for one in wide)
-        return Decision(route="mixed", reason=f"it names a subject and asks for its wider context: {said}")
+        return Decision(
+            route="mixed", reason=f"it names a subject and asks for its wider context: {said}{_across(seen)}"
+        )
     return local(seen, thresholds)
+
+
+def _surrounded(seen: Seen, thresholds: Thresholds) -> str:
+    """The one subject that a question for everything is about; "" where it is about the collection.
+
+    Where what is asked for is its themes, or what runs through all of it, a subject only narrows that down.
+    """
+    groups = {one.group for one in seen.markers if one.kind == "aggregation" and one.weight >= 1}
+    if groups & {"scope", "themes"}:
+        return ""
+    if seen.seed_cover >= thresholds.subject_cover:
+        return ", ".join(repr(name) for name in seen.seed_names)
+    wide = any(one.kind == "generalisation" for one in seen.markers)
+    return repr(" ".join(seen.subject)) if wide and groups <= {"frequency"} else ""
 
 
 def local(seen: Seen, thresholds: Thresholds) -> Decision:
     """The local route, with what leads there."""
     if seen.seeds:
         names = ", ".join(repr(name) for name in seen.seed_names)
-        return Decision(route="local", reason=f"it names a subject, and the evidence stands near it: {names}")
+        return Decision(
+            route="local", reason=f"it names a subject, and the evidence stands near it: {names}{_across(seen)}"
+        )
     reason = "there is no graph" if not seen.has_graph else "it means no entity of the graph"
     return Decision(
         route="local",
-        reason=f"{reason}: passages alone answer (confidence {seen.confidence:.2f}, floor {floor_of(seen, thresholds):.2f})",
+        reason=f"{reason}: passages alone answer (confidence {seen.confidence:.2f}, floor {floor_of(seen, thresholds):.2f}){_across(seen)}",
         by_passages=True,
     )
 
@@ -149,7 +178,7 @@ def forced(name: RouteName, seen: Seen, thresholds: Thresholds) -> Decision:
             reason=f"{name} was asked for, and nothing found: {_no_seed(seen)}, and the passages nearest to it do not answer it "
             f"(confidence {seen.confidence:.2f}, below {floor_of(seen, thresholds):.2f})",
         )
-    return Decision(route=name, reason="asked for", by_passages=not seen.seeds)
+    return Decision(route=name, reason="asked for" + _across(seen), by_passages=not seen.seeds)
 
 
 def signals(seen: Seen, thresholds: Thresholds) -> dict[str, Any]:
@@ -183,8 +212,14 @@ def signals(seen: Seen, thresholds: Thresholds) -> dict[str, Any]:
         },
         "confidence": round(seen.confidence, 6),
         "floor": round(floor_of(seen, thresholds), 6),
+        "of_itself": seen.of_itself,
+        "crossing": None if seen.crossing is None else seen.crossing.report(),
         "thresholds": thresholds.model_dump(exclude={"fitted", "cases"}),
     }
+
+
+def _across(seen: Seen) -> str:
+    return "" if seen.crossing is None else f" ({seen.crossing})"
 
 
 def _no_seed(seen: Seen) -> str:

@@ -111,11 +111,15 @@ _WORDS = re.compile(r"[\w][\w.+/-]*\w|\w")
 
 
 def proper_words(text: str) -> frozenset[str]:
-    """Words of a question that are written as names are: with a capital within a sentence, or with a digit; folded."""
+    """Words of a question that are written as names are: with a capital within a sentence, or with a digit; folded.
+
+    The capital of a first word says nothing, unless the second has one, too: "Tomás Viegas, in short".
+    """
     found = set()
     for match in _WORDS.finditer(text):
         word, before = match[0], text[: match.start()].rstrip(" \"'«“„(¿¡")
-        begins = not before or before[-1] in ".?!:…\n"
+        after = text[match.end() : match.end() + 2]
+        begins = (not before or before[-1] in ".?!:…\n") and not (after[:1] == " " and after[1:].isupper())
         inner = any(c.isupper() for c in word[1:])
         if inner or any(c.isdigit() for c in word) or (word[0].isupper() and not begins):
             found.add(word.casefold())

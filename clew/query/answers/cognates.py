@@ -1,0 +1,131 @@
+"""Words of a question that names in the collection sound like: bridges from one language, or script, to another.
+
+"Сандпайпер", "batería" and "Albatrosa" stand in no English page, and an English stemmer makes nothing of them; `Sandpiper`, `battery`
+and `Albatross` do. A word is reduced to a skeleton of how it sounds (Cyrillic transliterated, digraphs and double letters made one, the
+ending that inflects cut off), and skeletons are compared by their trigrams. What sounds alike is a hint of where to look, never by
+itself a reason to answer: "actual" is no "atual".
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from clew.indexer.lexical.analysis import fold, words
+from clew.query.knowledge import Knowledge
+
+ALIKE = 0.7  # Dice coefficient of trigrams from which two words are taken for one
+FEWEST_LETTERS = 4  # of a skeleton: shorter ones are alike by chance
+MOST_WORDS = 200_000  # of names that are kept, those of the most mentioned entities
+COMMONEST = 5_000  # words that a trigram may stand in, to be looked up by
+
+_CYRILLIC = dict(
+    zip(
+        "абвгдежзийклмнопрстуфхцчшщъыьэюяёіїєґ",
+        "a b v g d e zh z i i k l m n o p r s t u f h c ch sh sh | i | e iu ia e i i e g".replace("|", "").split(" "),
+        strict=True,
+    )
+)
+#: How spellings of English, Portuguese, Spanish and transliterated Russian meet; in this order.
+_SOUNDS = [
+    (re.compile(pattern), sound)
+    for pattern, sound in (
+        ("ph", "f"), ("th", "t"), ("ck|qu|q", "k"), ("sh|sch", "s"), ("x", "ks"), ("c(?=[eiy])", "s"), ("c", "k"), ("y|j", "i"),
+        ("w", "v"), ("z", "s"), ("(?<=.)h", ""), (r"(.)\1+", r"\1"), ("ou", "u"), ("cao$|tion$|tsiia?$", "si"),
+    )
+]  # fmt: skip
+_ENDING = re.compile(r"(?:[aeiou]+(?:[smvkhn]|mi)?|s)$")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cognate:
+    """A word of a question, and one of the collection's names that sounds like it."""
+
+    asked: str
+    word: str
+    alike: float  # 0 … 1
+
+
+@lru_cache(maxsize=200_000)
+def skeleton(word: str) -> str:
+    """How a word sounds, its inflected ending cut off; "" for what is no word of letters, or too short to tell."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c))
+    sound = "".join(_CYRILLIC.get(c, c) for c in plain)
+    if not sound.isascii() or not sound.isalpha():
+        return ""
+    for pattern, replacement in _SOUNDS:
+        sound = pattern.sub(replacement, sound)
+    cut = _ENDING.sub("", sound)
+    sound = cut if len(cut) >= FEWEST_LETTERS else sound
+    return sound if len(sound) >= FEWEST_LETTERS else ""
+
+
+def trigrams(sound: str) -> frozenset[str]:
+    """Of a skeleton, its beginning marked: words that are alike begin alike."""
+    marked = f"^{sound}"
+    return frozenset(marked[at : at + 3] for at in range(len(marked) - 2))
+
+
+class SoundIndex:
+    """Words of names by how they sound."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        """`names`: those that matter most first."""
+        found: Counter[str] = Counter()
+        for name in names:
+            for word in words(fold(name)):
+                found[word] += 1
+            if len(found) >= MOST_WORDS:
+                break
+        self._by_sound: dict[str, list[str]] = {}
+        for word, _ in sorted(found.items(), key=lambda one: (-one[1], one[0])):
+            sound = skeleton(word)
+            if sound:
+                self._by_sound.setdefault(sound, []).append(word)
+        self._by_trigram: dict[str, list[str]] = {}
+        for sound in self._by_sound:
+            for trigram in sorted(trigrams(sound)):
+                self._by_trigram.setdefault(trigram, []).append(sound)
+
+    def like(self, word: str) -> Cognate | None:
+        """The word that sounds most like one, itself left out; None where none does."""
+        sound = skeleton(word)
+        if not sound:
+            return None
+        own = trigrams(sound)
+        shared: Counter[str] = Counter()
+        for trigram in sorted(own):
+            places = self._by_trigram.get(trigram, ())
+            if len(places) <= COMMONEST:
+                shared.update(places)
+        best: tuple[float, str] | None = None
+        for other, common in shared.items():
+            alike = 2 * common / (len(own) + len(trigrams(other)))
+            if alike >= ALIKE and (best is None or (-alike, other) < (-best[0], best[1])):
+                best = (alike, other)
+        if best is None:
+            return None
+        return Cognate(asked=word, word=self._by_sound[best[1]][0], alike=round(best[0], 6))
+
+
+def sound_index(graph: Knowledge) -> SoundIndex:
+    """Of a snapshot's names, made when it is first asked for."""
+
+    def made() -> SoundIndex:
+        mentions = graph.entities["mentions"].to_pylist()
+        names = graph.entities["name"].to_pylist()
+        order = sorted(range(len(names)), key=lambda one: (-mentions[one], one))
+        return SoundIndex([names[one] for one in order])
+
+    return graph.pinned.once("_sound_index", made)
+
+
+def cognates(graph: Knowledge, asked: Sequence[str]) -> list[Cognate]:
+    """Of words, those that a name in the graph sounds like, as they come; a word that is a name's own sounds like itself."""
+    index = sound_index(graph)
+    found = (index.like(word) for word in dict.fromkeys(asked))
+    return [one for one in found if one is not None]
