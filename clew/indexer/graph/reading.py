@@ -21,7 +21,7 @@ from clew.indexer.graph.spans import names
 from clew.indexer.graph.statements import Statement, sentences, statements
 
 #: Changes whenever the rules find something else: passages read by others are read again.
-RULES_VERSION = "rules-4"
+RULES_VERSION = "rules-5"
 FIELDS = ("title", "headings", "anchors", "text")
 LONGEST_NAME = 80  # characters
 MOST_NAMES = 64  # of a passage: what names more is a list, and its co-occurrences say nothing

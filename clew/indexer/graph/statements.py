@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from clew.indexer.graph.hedges import NAMED, REACH, clause_of
 from clew.indexer.graph.lexicon import lexicon, word_set
 from clew.indexer.sentences import line_spans, paragraph_spans, sentence_spans
 
@@ -46,7 +47,7 @@ class Statement:
 
 _VERBS = {
     "en": {
-        "definition": r"(?:is|are|was|were)(?: not)? (?:also )?(?:an?|one of|any|the (?:name|process|term|act|ability|set|collection|default|primary|main|first|core|component|part|way|smallest|largest))\b|refers? to\b|stands for\b|means\b|denotes?\b",
+        "definition": r"(?:is|are|was|were)(?: not)? (?:also )?(?:an?|one of|any|the (?:name|process|term|act|ability|set|collection|default|primary|main|first|core|component|part|way|smallest|largest))\b|(?:(?:do|does) not |don't |doesn't |can(?:not|'t)? )?refers? to\b|stands for\b|means\b|denotes?\b",
         "compatibility": r"(?:is|are)(?: not)? compatible with\b|works? with\b|integrates? with\b",
         "certification": r"(?:is|are|was|were)(?: not)? (?:certified|accredited|licensed)\b(?: (?:to|by|under|for|as))?|compl(?:ies|y) with\b|conforms? to\b",
         "price": r"costs?\b|(?:is|are) priced at\b",
@@ -54,7 +55,7 @@ _VERBS = {
         "state": r"(?:is|are|was|has been|have been)(?: not)? (?=deprecated|removed|stable|unsupported|obsolete|in beta|in alpha|generally available|disabled by|enabled by|immutable|optional|mandatory)",
         "quantity": r"defaults? to\b|has a (?:maximum|minimum|limit) of\b|(?:is|are) limited to\b",
         "requirement": r"(?:(?:do|does)(?: not|n't) )?(?:requires?|needs?|depends? on|relies on|rely on)\b|must (?:not )?(?=be|have|run|use|contain|match)",
-        "capability": r"(?:(?:do|does)(?: not|n't) |can(?:not|'t| not)? |may (?:not )?|might (?:not )?|could )?(?:supports?|allows?|enables?|provides?|lets|offers?|manages?|ensures?|contains?|includes?|uses|stores?|creates?|implements?|defines?|represents?|describes?|specif(?:ies|y)|controls?|protects?|handles?|exposes?)\b",
+        "capability": r"(?:(?:do|does)(?: not|n't) |can(?:not|'t| not)? |may (?:not )?|might (?:not )?|could )?(?:supports?|allows?|enables?|provides?|lets|offers?|manages?|ensures?|contains?|includes?|uses|stores?|creates?|implements?|defines?|represents?|describes?|specif(?:ies|y)|controls?(?! (?:for|and|that|are|is|will|to|in|of|on|can|must)\b)|protects?|handles?|exposes?)\b",
     },
     "pt": {
         "definition": r"(?:não )?(?:é|são|era|foi) (?:um|uma|uns|umas|o (?:nome|processo|conjunto|prazo|ato|documento)|a (?:parte|forma|unidade|área|cláusula))\b|(?:se refere|refere-se) (?:a|à|ao)\b|significa\b|denomina-se\b|consiste em\b|corresponde (?:a|à|ao)\b",
@@ -79,7 +80,7 @@ _VERBS = {
         "capability": r"(?:no )?(?:pueden? )?(?:soporta|permite|ofrece|proporciona|garantiza|contiene|incluye|usa|utiliza|define|registra|almacena|crea|ejecuta|representa|describe|controla|gestiona|protege)n?\b",
     },
     "ru": {
-        "definition": r"[—–-] это(?: не)?\b|(?:не )?явля(?:ется|ются)\b|представля(?:ет|ют) собой\b|называ(?:ется|ются)\b|означает\b|[—–] (?=[а-яё])",
+        "definition": r"[—–-] это(?: не)?\b|(?:не )?явля(?:ется|ются)\b|представля(?:ет|ют) собой\b|называ(?:ется|ются)\b|означает\b|[—–] (?!например|то есть|как правило)(?=[а-яё])",
         "compatibility": r"(?:не )?совместим[аоы]? с(?:о)?\b|(?:не )?работа(?:ет|ют) с(?:о)?\b",
         "certification": r"(?:не )?сертифицирован[аоы]?\b|соответству(?:ет|ют) (?:стандарту|требованиям)\b",
         "price": r"стоит\b|стоят\b",
@@ -87,7 +88,7 @@ _VERBS = {
         "state": r"(?:не )?(?:был[аои]? )?(?=устарел|стабил|отключ[её]н|включ[её]н по)",
         "quantity": r"по умолчанию рав(?:ен|на|но|ны)\b|ограничен[аоы]?\b",
         "requirement": r"(?:не )?(?:требу(?:ет|ют)|нужда(?:ется|ются) в|завис(?:ит|ят) от)\b|долж(?:ен|на|но|ны)\b",
-        "capability": r"(?:не )?(?:мо(?:жет|гут) )?(?:поддержива(?:ет|ют)|позволя(?:ет|ют)|обеспечива(?:ет|ют)|предоставля(?:ет|ют)|содерж(?:ит|ат)|использу(?:ет|ют)|включа(?:ет|ют)|хран(?:ит|ят)|созда[её]т|создают|определя(?:ет|ют)|запуска(?:ет|ют)|управля(?:ет|ют))\b",
+        "capability": r"(?:не )?(?:мо(?:жет|гут) )?(?:поддержива(?:ет|ют)|позволя(?:ет|ют)|обеспечива(?:ет|ют)|предоставля(?:ет|ют)|содерж(?:ит|ат)|использу(?:ет|ют)|включа(?:ет|ют)(?: в себя)?|хран(?:ит|ят)|созда[её]т|создают|определя(?:ет|ют)|запуска(?:ет|ют)|управля(?:ет|ют))\b",
     },
 }  # fmt: skip
 
@@ -95,24 +96,39 @@ _NEGATION = {
     "en": r"\b(?:not|never|cannot|no longer)\b|n't\b", "pt": r"\b(?:não|nunca|jamais)\b", "es": r"\b(?:no|nunca|jamás)\b",
     "ru": r"\b(?:не|никогда|нельзя)\b",
 }  # fmt: skip
-_HEDGES = {
-    "disputed": r"\bdisput(?:ed|es)\b|\bcontested\b|\bcontroversial\b|\bcritics (?:say|argue)\b|\bdenies\b|\bcontestad[oa]s?\b|\bcontrovers[oa]s?\b|\bnega que\b|\bdiscutid[oa]s?\b|\boспариваетс?я\b|\bоспарива(?:ет|ют|ется)\b|\bспорн(?:о|ый|ая|ое)\b|\bdisputad[oa]s?\b",
-    "unverified": r"\bunconfirmed\b|\bunverified\b|\bnot (?:been )?(?:verified|confirmed)\b|\brumou?r(?:s|ed)?\b|\ballegedly\b|\breportedly\b|\bnão (?:foi )?(?:confirmad|verificad)[oa]s?\b|\bsegundo rumores\b|\balegadamente\b|\bsupostamente\b|\bпо слухам\b|\bне подтвержд[её]н|\bякобы\b|\bsin confirmar\b|\bpresuntamente\b",
-    "suspected": r"\b(?:possibly|perhaps|probably|is likely|suspected|suspects?|appears? to|seems? to|is expected to|is believed to|are believed to)\b|\b(?:talvez|possivelmente|provavelmente|aparentemente|suspeita-se|parece(?:m)?|poderia(?:m)?|acredita-se)\b|\b(?:возможно|вероятно|предположительно|по-видимому|кажется|скорее всего)\b|\b(?:quizás|tal vez|posiblemente|probablemente|parece)\b",
+#: Verbs behind "é possível que", "es probable que": in the subjunctive.
+_SUBJUNCTIVE = {
+    "pt": {
+        "definition": r"(?:não )?(?:seja|sejam|fosse|fossem) (?:um|uma|uns|umas|o|a)\b",
+        "requirement": r"(?:não )?(?:exija|requeira|dependa d[aeo]s?|precise(?: d[aeo]s?)?)m?\b",
+        "capability": r"(?:não )?(?:suporte|permita|ofereça|forneça|garanta|contenha|inclua|use|utilize|defina|armazene|crie|gere|proteja)m?\b",
+    },
+    "es": {
+        "definition": r"(?:no )?(?:sea|sean|fuera|fueran) (?:un|una|unos|unas|el|la)\b",
+        "requirement": r"(?:no )?(?:exija|requiera|dependa de|necesite)n?\b",
+        "capability": r"(?:no )?(?:soporte|permita|ofrezca|proporcione|garantice|contenga|incluya|use|utilice|defina|almacene|cree|proteja)n?\b",
+    },
 }  # fmt: skip
 #: "May contain" allows and "could include" lists: neither doubts. (Of 40 claims that were taken for suspected in a manual, 27 were such.)
 _MODAL = re.compile(
-    r"\bmight\b|\b(?:may|could)\b(?! (?:not )?(?:contain|include|specif|define|describe|represent|store|create|use|expose)s?)",
+    r"\b(?:may|might|could)\b(?! (?:not )?(?:contain|include|specif|define|describe|represent|store|create|use|expose)s?)",
     re.IGNORECASE,
 )
-_NEAR = 16  # characters behind the verb in which a "probably" is of the verb, not of something that its object holds
-_STATUS = tuple((status, re.compile(pattern, re.IGNORECASE)) for status, pattern in _HEDGES.items())
+_MIGHT = re.compile(r"\bmight\b", re.IGNORECASE)
+_LATER = re.compile(
+    r"\b(?:soon|later|eventually|some ?day|future|next (?:year|month|week|release|version)|by 20\d\d)\b"
+)
+_DO = re.compile(r"^(?:does|do) ")  # of English; "lançado em" ends with it, too
+#: "A plugin may offer": what things of a kind may do is no doubt about one of them.
+_ANY = re.compile(r"(?:an?|some|any|each|every|other|such|most|many|all)\b|\w+(?: \w+)*(?<![su])s\b", re.IGNORECASE)
 #: No subject begins with these, or has them inside.
 _NO_SUBJECT = word_set(
     """i you we they he she it this that these those there here who which what when where why how if while although because
     since after before once to for in on at by with from as but and or so then also however instead note please let let's
     see both each add use run see set make check want suppose consider deploy define depending given using create
     following example for just only first second third next finally similarly otherwise currently additionally thus hence
+    you'll you're you've you'd we'll we're we've they'll they're they've i'll i'm i've it's it'll that's there's here's let's whether therefore not until unless return prefer enables public private
+    thereby meanwhile não leia veja no не то затем потом поэтому однако например иначе тогда
     yes no would will should many most some all any such another other others none nothing everything something anyone
     someone everyone one eu tu você vocês nós eles elas ele ela isto isso aquilo este esta esse essa estes estas quem qual
     quais quando onde como se que porque pois embora enquanto após antes para por com em de mas e ou assim então também
@@ -121,7 +137,7 @@ _NO_SUBJECT = word_set(
     которые когда где как если хотя после перед для при в на с по из но и или так также здесь там все всё каждый"""
 )
 _INSIDE = word_set(
-    """that which who whom whose you we they it if when where que quem qual cujo который которая которое которые что если"""
+    """not never não nunca that which who whom whose what how why whether i you we they it if when where que quem qual cujo который которая которое которые что если"""
 )
 _ADVERBS = word_set(
     """also now automatically still only currently already simply typically usually often always generally then even just
@@ -129,8 +145,8 @@ _ADVERBS = word_set(
 )
 #: A noun phrase does not end with these: what stands before the verb is more than its subject.
 _OPEN = word_set(
-    """to will would should can could may might must not of and or the a an for with by at is are was were be been has have
-    had do does did who that in on as de da do e ou que para com por не и или в на с"""
+    """these those this some more to will would should can cannot can't could may might must not of and or the a an for with by at is are was were be been has have
+    had do does did who that in on as se si de da do e ou que para com por не и или в на с"""
 )
 _ABBREVIATION = re.compile(r"\s*\(([^()\s]{2,12}|[^()]{2,40})\)$")
 _CLAUSE_END = re.compile(
@@ -143,12 +159,17 @@ _POINTS = word_set(
     sua seus suas meu minha nosso nossa ese esos esas aquel aquella su sus nuestro nuestra этот эта это эти тот та те его
     её их наш наша"""
 )
-_STRIP = re.compile(r"^[\s\"'“”«»*_`•>#|\-–—]+|[\s\"'“”«»*_`,:|]+$")
+_STRIP = re.compile(r"^[\s\"'“”«»*_`•>#|\-–—]+|[\s\"'“”«»*_`,:|\-–—]+$")
+_NUMBERED = re.compile(r"^(?:\d+(?:\.\d+)*[.)]?|[a-z]\)) +(?=\w)")
+_TARGET = re.compile(r"\]\([^)]*\)|https?://\S+")  # where a link leads says nothing of what the sentence states
 
 
 @cache
-def _verbs(language: str) -> re.Pattern[str]:
+def _verbs(language: str, *, subjunctive: bool = False) -> re.Pattern[str]:
     kinds = _VERBS[language]
+    if subjunctive:
+        more = _SUBJUNCTIVE.get(language, {})
+        kinds = {kind: f"{pattern}|{more[kind]}" if kind in more else pattern for kind, pattern in kinds.items()}
     return re.compile("|".join(rf"(?P<{kind}>(?<![\w-])(?:{pattern}))" for kind, pattern in kinds.items()))
 
 
@@ -176,31 +197,35 @@ def statements(text: str, language: str | None) -> Iterator[Statement]:
 
 def statement(text: str, start: int, end: int, language: str) -> Statement | None:
     """What one sentence states; None where no pattern fits."""
-    verb = _verbs(language).search(text, start + 2, min(end, start + 110))
+    sentence = text[start:end]
+    clause = clause_of(sentence, language, _verbs(language))
+    said = clause.text
+    verb = _verbs(language, subjunctive=clause.led).search(said, 2, REACH)
     if verb is None or verb.lastgroup is None:
         return None
-    lead = text[start : verb.start()]
+    lead = said[: verb.start()]
     subject, abbreviation, offset = _subject(lead, language)
     if subject is None:
         return None
-    rest = text[verb.end() : end]
+    if said is not sentence:  # a cue was taken out of it
+        offset = sentence.find(subject)
+        if offset < 0:
+            return None
+    rest = said[verb.end() :]
     cut = _CLAUSE_END.search(rest)
     goal = _STRIP.sub("", (rest[: cut.start()] if cut else rest).rstrip(".!… "))
-    if len(goal) < 2 and verb.lastgroup != "state":
-        return None
-    if verb.lastgroup in ("price", "date", "quantity") and not _FIGURE.search(goal):
+    if (len(goal) < 2 and verb.lastgroup != "state") or goal.endswith(("{", "(", "=")):
+        return None  # the latter: code
+    if goal.rpartition(" ")[2].lower() in _OPEN:
+        return None  # cut off at the end of a line
+    if verb.lastgroup in ("price", "date", "quantity") and not _FIGURE.search(_TARGET.sub("", goal)):
         return None
     negation = _negation(language)
-    predicate = " ".join(negation.sub(" ", verb.group()).replace("does ", "").replace("do ", "").split())
-    if verb.lastgroup == "capability" and language == "en" and not _agrees(subject, verb.group()):
+    predicate = " ".join(_DO.sub("", negation.sub(" ", verb.group())).split())
+    if verb.lastgroup == "capability" and language == "en" and not clause.bare and not _agrees(subject, verb.group()):
         return None
-    # What hedges another clause says nothing of this one; "may" and "could" hedge the verb that they stand before.
-    clause = text[start : verb.end() + (cut.start() if cut else len(rest))]
-    near = text[start : verb.end() + min(_NEAR, cut.start() if cut else len(rest))]
-    status = next(
-        (name for name, pattern in _STATUS if pattern.search(near if name == "suspected" else clause)), "confirmed"
-    )
-    if status == "confirmed" and _MODAL.search(verb.group()):
+    status = clause.status
+    if status == "confirmed" and _MODAL.search(verb.group()) and _doubted(said, lead, verb.group()):
         status = "suspected"
     negated = negation.search(verb.group()) is not None or negation.match(rest.lstrip()) is not None
     return Statement(
@@ -208,6 +233,13 @@ def statement(text: str, start: int, end: int, language: str) -> Statement | Non
         predicate=predicate.lower() or verb.group().strip(), object=goal[:160].rstrip(), kind=verb.lastgroup, status=status,
         negated=negated,
     )  # fmt: skip
+
+
+def _doubted(clause: str, lead: str, verb: str) -> bool:
+    """Whether "may" doubts: "might" does, "may" of something with a name or of what is to come; else it is leave to do it."""
+    if _ANY.match(_STRIP.sub("", lead)):
+        return False
+    return (_MIGHT.search(verb) or NAMED.search(lead) or _LATER.search(clause)) is not None
 
 
 def _agrees(subject: str, verb: str) -> bool:
@@ -220,7 +252,9 @@ def _agrees(subject: str, verb: str) -> bool:
 
 def _subject(lead: str, language: str) -> tuple[str | None, str | None, int]:
     """(subject, what stands in brackets behind it, where it begins) of what stands before a verb."""
-    stripped = _STRIP.sub("", lead)
+    if lead.rstrip().endswith(":"):
+        return None, None, 0
+    stripped = _NUMBERED.sub("", _STRIP.sub("", lead))
     bracket = _ABBREVIATION.search(stripped)
     short = bracket.group(1).strip() if bracket else None
     if bracket:
@@ -237,8 +271,8 @@ def _subject(lead: str, language: str) -> tuple[str | None, str | None, int]:
         return None, None, 0
     if language == "en" and len(words) == 1 and words[0] in lexicon(language).common:
         return None, None, 0  # "the approach": of which, another sentence tells
-    if any(word.lower().strip(",") in _INSIDE for word in words) or any(
-        mark in stripped for mark in ",;:!?()[]{}=<>|\n"
+    if any(word.lower().strip(",") in _INSIDE or word.endswith("n't") for word in words) or any(
+        mark in stripped for mark in (*",;:!?()[]{}=<>|\n→", "**", " - ", "—", '"', "“")
     ):
         return None, None, 0
     begin = stripped.find(words[0])
