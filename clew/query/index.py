@@ -223,10 +223,11 @@ class Index:
         with self._lock:
             parts = list(self._parts.values())
             self._parts.clear()
+            searcher, self._searcher = self._searcher, None  # which knows this index: neither would go before the other
         for part in parts:
             part.close()
-        if self._searcher is not None:
-            self._searcher.close()
+        if searcher is not None:
+            searcher.close()
 
     def __enter__(self) -> Index:
         return self

@@ -52,6 +52,25 @@ class ChunkArrays:
     char_starts: NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True)
+class _Explanation:
+    """Why something is missing: a snapshot that is not kept any more is no damage.
+
+    Tables hold it, and not their snapshot, which would otherwise stay in memory until cycles are looked for.
+    """
+
+    place: Place
+    number: int
+
+    def __call__(self, error: DamagedIndexError) -> ClewError:
+        if self.place.store.exists(object_name(self.number)):
+            return error
+        return NoSuchSnapshotError(
+            f"Snapshot {self.number} at {self.place.address} was swept while it was being read, as it had been "
+            "superseded longer ago than snapshots are kept. Open the index again; `clew snapshots ROOT pin` keeps one."
+        )
+
+
 class PinnedIndex:
     """A snapshot of an index. Safe to share between threads."""
 
@@ -69,8 +88,9 @@ class PinnedIndex:
         self._lock = threading.Lock()
         self._loading: dict[str, threading.RLock] = {}
         if tables is None:
+            explained = _Explanation(place, snapshot.number)
             for table in self.tables.values():
-                table.explain = self._explained
+                table.explain = explained
 
     @classmethod
     def open(cls, place: Place, number: int | None = None) -> PinnedIndex:
@@ -98,13 +118,7 @@ class PinnedIndex:
         self.__dict__.pop(name, None)
 
     def _explained(self, error: DamagedIndexError) -> ClewError:
-        """Why something is missing: a snapshot that is not kept any more is no damage."""
-        if self.place.store.exists(object_name(self.snapshot.number)):
-            return error
-        return NoSuchSnapshotError(
-            f"Snapshot {self.snapshot.number} at {self.place.address} was swept while it was being read, as it had been "
-            "superseded longer ago than snapshots are kept. Open the index again; `clew snapshots ROOT pin` keeps one."
-        )
+        return _Explanation(self.place, self.snapshot.number)(error)
 
     # --- files and documents -------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ from clew.query.dense import DensePath
 from clew.query.expansion import Expansion, ExpansionWeights, Passages, Question, Step, expand
 from clew.query.explanation import explained
 from clew.query.fusion import Fused, PathResult, fuse, union
+from clew.query.highlights import Highlighter
 from clew.query.inspection import degraded, location_of, url_of
 from clew.query.intent import judge
 from clew.query.pinned import PinnedIndex
@@ -134,10 +135,10 @@ class Found:
 
 @dataclass(frozen=True, kw_only=True)
 class _Path:
-    """One way to find candidates, and to score given chunks exactly."""
+    """One way to find candidates, and to score given chunks exactly; of whichever searcher is given."""
 
-    search: Callable[[_Asked, int], Candidates]
-    scores: Callable[[_Asked, Ordinals], Scores]
+    search: Callable[[Searcher, _Asked, int], Candidates]
+    scores: Callable[[Searcher, _Asked, Ordinals], Scores]
 
 
 class Searcher:
@@ -148,24 +149,6 @@ class Searcher:
         self._embedder = embedder
         self._root = root
         self._pool = ThreadPoolExecutor(max_workers=len(PATHS) + 1, thread_name_prefix="clew-path")
-        self._paths: dict[str, _Path] = {
-            "dense": _Path(
-                search=lambda asked, k: self._dense().search(asked.vector(), k, asked.allowed),
-                scores=lambda asked, ordinals: self._dense().scores(asked.vector(), ordinals),
-            ),
-            "bm25": _Path(
-                search=lambda asked, k: self._bm25().search(asked.terms, k, asked.allowed),
-                scores=lambda asked, ordinals: self._bm25().scores(asked.terms, ordinals),
-            ),
-            "tfidf": _Path(
-                search=lambda asked, k: self._tfidf().search(asked.terms, k, asked.allowed),
-                scores=lambda asked, ordinals: self._tfidf().scores(asked.terms, ordinals),
-            ),
-            "attributes": _Path(
-                search=lambda asked, k: self._attributes().search(asked.request.text, k, asked.allowed),
-                scores=lambda asked, ordinals: self._attributes().scores(asked.request.text, ordinals),
-            ),
-        }
 
     def close(self) -> None:
         """End the threads."""
@@ -359,8 +342,7 @@ class Searcher:
             self._pool.submit(tracing.carried(asked.vector))
         self._pinned.catalog  # noqa: B018 - loaded once, before four threads ask for it
         running: dict[str, Future[tuple[Candidates, float]]] = {
-            name: self._pool.submit(tracing.carried(_measured), name, self._paths[name].search, asked, k)
-            for name in names
+            name: self._pool.submit(tracing.carried(self._measured), name, asked, k) for name in names
         }
         late: list[str] = []
         for name, future in running.items():
@@ -386,6 +368,14 @@ class Searcher:
         if names and not answered.lists:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in answered.degraded.items())
             raise ServiceError(f"Searching {self._pinned.place.address}: no path could answer ({reasons}).")
+
+    def _measured(self, name: str, asked: _Asked, k: int) -> tuple[Candidates, float]:
+        """A path's candidates, and the milliseconds that they took."""
+        began = time.perf_counter()
+        with tracing.span(f"search.{name}") as span:
+            found = _PATHS[name].search(self, asked, k)
+            span.set("clew.candidates", len(found))
+        return found, (time.perf_counter() - began) * 1000
 
     def _fuse(self, asked: _Asked, answered: _Answered) -> None:
         """Score every candidate on every path, then fuse."""
@@ -417,7 +407,7 @@ class Searcher:
     ) -> Scores:
         """What a path says of given chunks. BM25 beside other paths counts pairs of neighbouring words, too (`pairs`, where
         they are known)."""
-        scores = self._paths[name].scores(asked, ordinals)
+        scores = _PATHS[name].scores(self, asked, ordinals)
         if self._counts_pairs(name, answered):
             scores = scores + (self._pairs(asked, ordinals) if pairs is None else pairs)
         return scores
@@ -652,6 +642,7 @@ class Searcher:
         trails = Trails(self._pinned, expansion, ordinals)
         explanations = self._explained(asked, answered, expansion, ordinals, scores) if request.explain else None
         template = self._pinned.snapshot.site.url_template
+        highlighter = Highlighter(asked.terms) if request.highlights else None
         hits = []
         for rank, (ordinal, score) in enumerate(zip(ordinals.tolist(), scores.tolist(), strict=True)):
             row = rows[ordinal]
@@ -673,6 +664,7 @@ class Searcher:
                     sources=answered.sources(ordinal),
                     trail=trails.of(ordinal),
                     explain=explanations[rank] if explanations else None,
+                    highlights=None if highlighter is None else highlighter.of(row),
                 )
             )
         return hits
@@ -703,6 +695,27 @@ class Searcher:
         """The fused scores that any chunks have, or would have had as candidates."""
         raw = {name: self._scores(name, asked, answered, ordinals) for name in answered.lists}
         return answered.fused.of_others(ordinals, raw)
+
+
+#: Not a searcher's own: functions that hold it would keep a superseded snapshot in memory until cycles are looked for.
+_PATHS: Mapping[str, _Path] = {
+    "dense": _Path(
+        search=lambda own, asked, k: own._dense().search(asked.vector(), k, asked.allowed),
+        scores=lambda own, asked, ordinals: own._dense().scores(asked.vector(), ordinals),
+    ),
+    "bm25": _Path(
+        search=lambda own, asked, k: own._bm25().search(asked.terms, k, asked.allowed),
+        scores=lambda own, asked, ordinals: own._bm25().scores(asked.terms, ordinals),
+    ),
+    "tfidf": _Path(
+        search=lambda own, asked, k: own._tfidf().search(asked.terms, k, asked.allowed),
+        scores=lambda own, asked, ordinals: own._tfidf().scores(asked.terms, ordinals),
+    ),
+    "attributes": _Path(
+        search=lambda own, asked, k: own._attributes().search(asked.request.text, k, asked.allowed),
+        scores=lambda own, asked, ordinals: own._attributes().scores(asked.request.text, ordinals),
+    ),
+}
 
 
 def require_question(text: str) -> None:
@@ -778,16 +791,6 @@ def _once(make: Callable[[], NDArray[np.float32]]) -> Callable[[], NDArray[np.fl
             return value[0]
 
     return get
-
-
-def _measured(
-    name: str, search: Callable[[_Asked, int], Candidates], asked: _Asked, k: int
-) -> tuple[Candidates, float]:
-    began = time.perf_counter()
-    with tracing.span(f"search.{name}") as span:
-        found = search(asked, k)
-        span.set("clew.candidates", len(found))
-    return found, (time.perf_counter() - began) * 1000
 
 
 @contextmanager
