@@ -198,7 +198,7 @@ def figures(measured: Measured) -> dict[str, Any]:
         "questions": {kind: len(asked) for kind, asked in zip(("own", "foreign", "removed"), kinds, strict=True)},
         "ways": {name: shares(*values) for name, values in ways.items()},
         "default": at(function.floor, own, foreign, removed),
-        "self": at(floor_by_itself(sentences.tolist(), packaged.tolist(), function.floor), own, foreign, removed),
+        "self": at(floor_by_itself(sentences.tolist(), packaged.tolist(), function), own, foreign, removed),
         "half": at(by_half, own[~half], foreign, removed[~half]),
         "answered": {
             other: float((confidences(function, measured.of("foreign", [other])) >= np.quantile(own, LOST)).mean())
@@ -228,11 +228,21 @@ def fit(sets: Sequence[Measured], *, cosine: bool) -> Function:
         p = 1 / (1 + np.exp(-x @ b))
         step = np.linalg.solve((x * (w * p * (1 - p))[:, None]).T @ x + ridge, x.T @ (w * (p - y)) + ridge @ b)
         b -= step
-    fitted = Function(name="fitted", cosine=b[0], coverage=b[1], pairs=b[2], bias=b[3], floor=0.0)
+    by_cosine, by_coverage, by_pairs, bias = b.tolist()
+    fitted = Function(
+        name="fitted", bias=bias, cosine=by_cosine, coverage=by_coverage, pairs=by_pairs, floor=0.0, margin=0.0
+    )
+    surer = [_low(fitted, one.of("sentence")) - _low(fitted, one.of("own")) for one in sets]
     # The floor refuses, averaged over the sets, LOST of their own questions.
     levels = np.sort(np.concatenate([confidences(fitted, one.of("own")) for one in sets]))
     lost = np.mean([[(confidences(fitted, one.of("own")) < level).mean() for level in levels] for one in sets], axis=0)
-    return replace(fitted, floor=float(levels[np.flatnonzero(lost <= LOST)[-1]]))
+    return replace(fitted, floor=float(levels[np.flatnonzero(lost <= LOST)[-1]]), margin=max(surer))
+
+
+def _low(function: Function, asked: Sequence[Asked]) -> float:
+    """The 5 % quantile of the confidences, in logits."""
+    low = judged_floor(confidences(function, asked).tolist())
+    return float(np.log(low / (1 - low)))
 
 
 # --- telling of it --------------------------------------------------------------------------------

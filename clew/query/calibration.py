@@ -35,9 +35,6 @@ OWN = 200  # questions made of the index's own sentences
 FEWEST_WORDS = 12  # of a sentence that makes a question
 MOST_WORDS = 40
 EVERY = 4  # of its words one is asked
-#: How much surer such questions come out than real ones, in logits: the 5 % quantile by 1.3 on MuSiQue train100, -.3 on
-#: HotpotQA train500, 1.9 on SciFact train.
-MARGIN = 2.0
 LANGUAGE_SHARE = 0.2  # of the chunks, for foreign questions in that language
 
 
@@ -80,7 +77,7 @@ def calibrate(
     if not own:
         raise OptionError(f"The index at {pinned.place.address} holds no sentences to calibrate with; give --queries.")
     foreign = [confidence(text) for text in foreign_questions(pinned.languages)]
-    floor = judged_floor(own) if questions else floor_by_itself(own, foreign, function.floor)
+    floor = judged_floor(own) if questions else floor_by_itself(own, foreign, function)
     return Calibration(
         function=function.name,
         floor=floor,
@@ -99,15 +96,15 @@ def judged_floor(own: Sequence[float]) -> float:
     return float(np.quantile(np.asarray(own, dtype=np.float64), LOST, method="lower"))
 
 
-def floor_by_itself(own: Sequence[float], foreign: Sequence[float], default: float) -> float:
-    """A floor without judged questions: `default`, higher where questions made of the index's own sentences (`own`) are
+def floor_by_itself(own: Sequence[float], foreign: Sequence[float], function: Function) -> float:
+    """A floor without judged questions: the function's, higher where questions made of the index's own sentences (`own`) are
     far surer than it, and lower, half of the way in logits, where all but `ACCEPTED` of the foreign ones stand lower.
 
     Half of the way: packaged questions are farther from a collection than what its readers ask in vain. On Kubernetes'
     documentation (questions refused / foreign ones answered) the default is .073 / .033, their own level 0 / .104, half
     of the way 0 / .059.
     """
-    floor = max(_logit(default), _logit(judged_floor(own)) - MARGIN)
+    floor = max(_logit(function.floor), _logit(judged_floor(own)) - function.margin)
     passed = _logit(float(np.quantile(np.asarray(foreign, dtype=np.float64), 1 - ACCEPTED, method="lower")))
     return 1.0 / (1.0 + math.exp(-min(floor, (floor + passed) / 2)))
 

@@ -20,7 +20,7 @@ from clew.query.abstention import (
     nearest,
     pair_share,
 )
-from clew.query.calibration import MARGIN, floor_by_itself, floor_for, foreign_questions, judged_floor
+from clew.query.calibration import floor_by_itself, floor_for, foreign_questions, judged_floor
 from clew.query.foreign import FOREIGN
 from clew_client.types import Calibration
 
@@ -73,7 +73,7 @@ def test_confidence_grows_with_every_signal(function: Function) -> None:
 
 
 def test_confidence_can_be_computed_by_hand() -> None:
-    function = Function(name="x", bias=-4.0, cosine=5.0, coverage=2.0, pairs=1.0, floor=0.5)
+    function = Function(name="x", bias=-4.0, cosine=5.0, coverage=2.0, pairs=1.0, floor=0.5, margin=2.0)
     assert function.confidence(Signals(cosine=0.4, coverage=0.5, pairs=0.25)) == pytest.approx(1 / (1 + np.exp(0.75)))
 
 
@@ -112,14 +112,15 @@ def test_floor_by_judged_questions_refuses_at_most_a_twentieth_of_them() -> None
 
 
 def test_floor_without_questions_moves_only_as_far_as_it_may() -> None:
+    function = Function(name="x", bias=0.0, cosine=0.0, coverage=0.0, pairs=0.0, floor=0.2, margin=1.5)
     sure, foreign = [0.9] * 100, [0.3] * 48
-    assert floor_by_itself([0.5] * 100, foreign, default=0.2) == pytest.approx(0.2)
-    raised = 0.9 / 0.1 * np.exp(-MARGIN)  # odds
-    assert floor_by_itself(sure, [0.95] * 48, default=0.2) == pytest.approx(raised / (1 + raised))
+    assert floor_by_itself([0.5] * 100, foreign, function) == pytest.approx(0.2)
+    raised = 0.9 / 0.1 * np.exp(-1.5)  # odds
+    assert floor_by_itself(sure, [0.95] * 48, function) == pytest.approx(raised / (1 + raised))
     lowered = np.sqrt(0.25 * (0.01 / 0.99))  # half of the way from the default's odds
-    assert floor_by_itself([0.5] * 100, [0.01] * 48, default=0.2) == pytest.approx(lowered / (1 + lowered))
-    assert floor_by_itself([0.5] * 100, [0.01] * 48 + [0.99], default=0.2) < 0.06  # one is answered after all
-    assert 0 < floor_by_itself([1.0], [0.0], default=0.2) < 1
+    assert floor_by_itself([0.5] * 100, [0.01] * 48, function) == pytest.approx(lowered / (1 + lowered))
+    assert floor_by_itself([0.5] * 100, [0.01] * 48 + [0.99], function) < 0.06  # one is answered after all
+    assert 0 < floor_by_itself([1.0], [0.0], function) < 1
 
 
 def test_floor_of_other_coefficients_is_not_taken() -> None:
@@ -127,7 +128,7 @@ def test_floor_of_other_coefficients_is_not_taken() -> None:
         function="words-1", floor=0.33, method="self", questions=1, foreign=1, lost=0, accepted=0, snapshot=1, fitted=""
     )
     assert floor_for(WORDS, fitted) == 0.33 or WORDS.name != "words-1"
-    other = Function(name="another", bias=0, cosine=0, coverage=0, pairs=0, floor=0.2)
+    other = Function(name="another", bias=0, cosine=0, coverage=0, pairs=0, floor=0.2, margin=0)
     assert floor_for(other, fitted) == floor_for(other, None) == 0.2
 
 
