@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from clew.connectors.location import Root, split_url
+from clew.daemon.memory import give_back
 from clew.errors import (
     ClewError,
     CollectionNotReadyError,
@@ -147,6 +148,7 @@ class Collection:
 
     def start(self) -> None:
         """Follow the index in the background. What cannot be opened yet is tried again until it can."""
+        self._let_go = False  # whether memory has become free since the last look
         if self._thread is None:
             self._thread = threading.Thread(target=self._follow, name=f"clew-follow-{self.name}", daemon=True)
             self._thread.start()
@@ -183,6 +185,9 @@ class Collection:
                 self._error = str(error)
                 failures = 0
             except Exception as error:  # noqa: BLE001 - whatever storage threw, the next look may succeed
+                if self._let_go:
+                    self._let_go = False
+                    give_back()
                 self._error = f"{type(error).__name__}: {error}"
                 failures += 1
             usual = RETRY_SECONDS if self._served is None else poll
@@ -264,7 +269,7 @@ class Collection:
 
     def _retire(self, pin: _Pin) -> None:
         with self._lock:
-            pin.retired = True
+            pin.retired = self._let_go = True
             idle = pin.holders == 0
         if idle:
             pin.index.close()

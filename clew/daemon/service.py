@@ -17,6 +17,7 @@ from clew.daemon import notify
 from clew.daemon.budget import Budget
 from clew.daemon.configuration import Configured
 from clew.daemon.keeper import Keeper, KeeperState, SharedEmbedders
+from clew.daemon.memory import bound_arenas
 from clew.errors import ClewError
 from clew.indexer.run import default_workers
 
@@ -75,6 +76,7 @@ class Service:
 
     def run(self) -> bool:
         """Serve until told to stop. Whether everything under way was ended in time."""
+        bound_arenas()
         former = {number: signal.signal(number, self._signalled) for number in self._signals()}
         try:
             if self._front is not None:
