@@ -11,7 +11,7 @@ import random
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -27,6 +27,7 @@ from clew.errors import (
 )
 from clew.indexer.snapshots import Statistics
 from clew.query.index import Index
+from clew.query.restriction import Restriction
 from clew_client.service import GenerateRequest
 
 #: Seconds between two looks for a newer snapshot, on a disk and elsewhere. A look is one listing: with S3 5 US$ a month, of each
@@ -40,6 +41,8 @@ MOVING_SHARE = 0.25
 RETRY_SECONDS = 2.0
 #: For how many limited keys a newer snapshot is warmed before it takes over.
 WARM_PARTS = 4
+#: Seconds at most that a newer snapshot waits for their graphs; then they are made while it is served already.
+WARM_GRAPHS = 5.0
 #: How many superseded snapshots stay open for cursors and `snapshot=` requests.
 OTHERS_OPEN = 2
 #: Seconds after which one of them that nobody asked for is closed: each may hold as much memory as the served one.
@@ -121,14 +124,17 @@ class Collection:
         storage_options: Mapping[str, Any] | None = None,
         upkeep: Upkeep | None = None,
         warm: bool = True,
+        expected: Callable[[], Sequence[Restriction]] = tuple,
     ) -> None:
-        """`upkeep`: what brings the index up to date; None where this service only answers."""
+        """`upkeep`: what brings the index up to date; None where this service only answers. `expected`: the parts that keys are
+        limited to, the most likely ones first: they are loaded before anybody asks with one."""
         self.name = name
         self.root = root
         self.place = index
         self.storage_options = storage_options
         self.upkeep = upkeep
         self._warm = warm
+        self._expected = expected
         self._lock = threading.Lock()
         self._served: _Pin | None = None
         self._others: OrderedDict[int, _Pin] = OrderedDict()
@@ -139,8 +145,10 @@ class Collection:
         self._next_move = 0.0
         # Its own: a program that seeds the common one must not bring followers into step.
         self._chance = random.Random()
+        self._loaded: set[tuple[int, Restriction]] = set()  # parts of the served snapshot that were loaded ahead
         self._wake = threading.Event()
         self._ending = False
+        self._let_go = False  # whether memory has become free since the last look
         self._thread: threading.Thread | None = None
         self.moves = 0  # how often a newer snapshot took over
 
@@ -148,7 +156,6 @@ class Collection:
 
     def start(self) -> None:
         """Follow the index in the background. What cannot be opened yet is tried again until it can."""
-        self._let_go = False  # whether memory has become free since the last look
         if self._thread is None:
             self._thread = threading.Thread(target=self._follow, name=f"clew-follow-{self.name}", daemon=True)
             self._thread.start()
@@ -178,6 +185,9 @@ class Collection:
             try:
                 self.look()
                 failures = 0
+                if self._let_go:
+                    self._let_go = False
+                    give_back()
             except ServiceError as error:
                 self._error = str(error)
                 failures += 1
@@ -185,11 +195,9 @@ class Collection:
                 self._error = str(error)
                 failures = 0
             except Exception as error:  # noqa: BLE001 - whatever storage threw, the next look may succeed
-                if self._let_go:
-                    self._let_go = False
-                    give_back()
                 self._error = f"{type(error).__name__}: {error}"
                 failures += 1
+            self._warm_expected()
             usual = RETRY_SECONDS if self._served is None else poll
             self._wake.wait(min(LONGEST_PAUSE, usual * 2 ** min(failures, 10)) * self._chance.uniform(0.8, 1.0))
             self._wake.clear()
@@ -236,9 +244,37 @@ class Collection:
             self._keep(old)
 
     def _warm_parts(self, index: Index) -> None:
-        """What limited keys see is loaded, too, for those that asked last."""
-        for restriction in self._served.index.restrictions[-WARM_PARTS:] if self._served is not None else ():
-            index.restricted(restriction).warm()
+        """What limited keys see is loaded, too, for those that asked last; their graphs, where they had one."""
+        if self._served is None:
+            return
+        graphs: list[Index] = []
+        for restriction in self._served.index.restrictions[-WARM_PARTS:]:
+            part = index.restricted(restriction)
+            part.warm()
+            if self._served.index.restricted(restriction).has_own_graph:
+                graphs.append(part)
+        end = time.monotonic() + WARM_GRAPHS
+        while (graphs := [part for part in graphs if not part.prepare_graph()]) and time.monotonic() < end:
+            if self._ending:
+                return
+            time.sleep(0.02)
+
+    def _warm_expected(self) -> None:
+        """Load what keys are limited to before they ask: the graph of a part is made from its passages, which takes a while."""
+        served = self._served
+        if served is None or not self._warm:
+            return
+        for restriction in self._expected()[:WARM_PARTS]:
+            loaded = (served.index.snapshot, restriction)
+            if self._ending or loaded in self._loaded:
+                continue
+            self._loaded = {one for one in self._loaded if one[0] == loaded[0]} | {loaded}
+            try:
+                part = served.index.restricted(restriction)
+                part.warm()
+                part.prepare_graph()
+            except ClewError as error:  # whoever asks with such a key is told
+                self._error = str(error)
 
     def _keep(self, pin: _Pin) -> None:
         """Hold a superseded snapshot a while: cursors go on with it."""

@@ -198,6 +198,17 @@ class KeyRing:
         self._look()
         return self._locked
 
+    def restrictions(self, collection: str) -> list[Restriction]:
+        """The parts of a collection that valid keys are limited to, as far as they are known; the newest key's first."""
+        now, records, revoked = time.time(), self._records, self._revoked
+        keys = sorted(records.values(), key=lambda key: (-key.created, key.id))
+        found = [
+            key.restriction()
+            for key in keys
+            if _is_valid(key, revoked, now) and (key.collections is None or collection in key.collections)
+        ]
+        return list(dict.fromkeys(one for one in found if one is not None))
+
     def check(self, text: str | None, peer: str) -> Key:
         """The key that a request carries, if it is valid now.
 

@@ -127,7 +127,7 @@ class Index:
         newest = self._place.snapshots.require()
         if newest.id != self._pinned.snapshot.id:
             self.close()
-            self._pin(PinnedIndex(self._place, newest, self._place.generation(newest)))
+            self._pin(self._following(newest))
         return self.snapshot
 
     def newer(self) -> Index | None:
@@ -146,11 +146,18 @@ class Index:
         return self._beside(log.require(snapshot) if as_of is None else log.at(as_of))
 
     def _beside(self, snapshot: Snapshot) -> Index:
-        generation = self._place.generation(snapshot)
-        other = Index(self._root, self._place, PinnedIndex(self._place, snapshot, generation), self._given)
-        if generation.fingerprint == self._pinned.generation.fingerprint:
+        pinned = self._following(snapshot)
+        other = Index(self._root, self._place, pinned, self._given)
+        if pinned.generation.fingerprint == self._pinned.generation.fingerprint:
             other._embedder = self._embedder  # a model in memory serves any number of snapshots
         return other
+
+    def _following(self, snapshot: Snapshot) -> PinnedIndex:
+        """Another snapshot, with the vectors that this one has in memory: they were three quarters of what a move took."""
+        generation = self._place.generation(snapshot)
+        same = generation.id == self._pinned.generation.id
+        known = self._pinned.known_vectors if same else None
+        return PinnedIndex(self._place, snapshot, generation, known=known)
 
     def kept_snapshots(self) -> list[int]:
         """Numbers of the snapshots that are still there, rising."""
@@ -206,6 +213,18 @@ class Index:
         """Those whose parts are in memory, the one used last at the end."""
         with self._lock:
             return list(self._parts)
+
+    def prepare_graph(self) -> bool:
+        """Begin to make the graph that a restricted part is answered from, in the background; whether it is there already."""
+        from clew.query.restricted import RestrictedIndex
+
+        pinned = self._pinned
+        return not isinstance(pinned, RestrictedIndex) or pinned.snapshot.graph is None or pinned.prepare_graph().done()
+
+    @property
+    def has_own_graph(self) -> bool:
+        """Whether this is a restricted part whose graph was asked for."""
+        return bool(getattr(self._pinned, "has_graph", False))
 
     def warm(self) -> None:
         """Load what searches need, so that the first one does not wait for it."""
@@ -425,9 +444,12 @@ class Index:
         """All that the index holds of one document."""
         return self._inspector.show(path, record)
 
-    def part(self, path: str, record: str | None = None, *, start: int = 0, length: int = 20_000) -> TextPart:
-        """A part of one document: the passages that touch `length` characters from `start`."""
-        return self._inspector.part(path, record, start=start, length=length, root=self._root)
+    def part(
+        self, path: str, record: str | None = None, *, start: int = 0, length: int = 20_000, mark: str | None = None
+    ) -> TextPart:
+        """A part of one document: the passages that touch `length` characters from `start`; `mark`: a question, where the text has
+        its words is said as well."""
+        return self._inspector.part(path, record, start=start, length=length, mark=mark, root=self._root)
 
     def facets(self, where: str | None = None, *, below: str | None = None, limit: int = 20) -> Facets:
         """How many of the documents that a filter allows have which type, language, folder (directly in `below`) and tag."""

@@ -18,8 +18,10 @@ from clew.connectors.location import Root
 from clew.errors import NoSuchDocumentError, OptionError
 from clew.indexer.batch import NEVER_NS
 from clew.indexer.chunking import join_spans
+from clew.indexer.lexical.questions import analyze_question
 from clew.indexer.underway import under_way
 from clew.query import where
+from clew.query.highlights import Highlighter, Spans
 from clew.query.pinned import PinnedIndex
 from clew_client.service import ChunkAnswer, PassageSpan, TextPart
 from clew_client.types import (
@@ -238,9 +240,19 @@ class Inspector:
         )
 
     def part(
-        self, path: str, record: str | None = None, *, start: int = 0, length: int = 20_000, root: Root | None = None
+        self,
+        path: str,
+        record: str | None = None,
+        *,
+        start: int = 0,
+        length: int = 20_000,
+        mark: str | None = None,
+        root: Root | None = None,
     ) -> TextPart:
-        """The passages of a document that touch `length` characters from `start`, as one text: bounded, whatever its size."""
+        """The passages of a document that touch `length` characters from `start`, as one text: bounded, whatever its size.
+
+        `mark`: a question; where the text has its words is said as well.
+        """
         pinned = self._pinned
         file = self._file(path)
         key = file["file_key"]
@@ -285,7 +297,11 @@ class Inspector:
                 )
                 for row in rows
             ),
+            highlights=None if mark is None else self._marked(text, mark, document["language"] if document else None),
         )
+
+    def _marked(self, text: str, question: str, language: str | None) -> Spans:
+        return Highlighter(analyze_question(question, self._pinned.languages)).spans(text, language)
 
     def _document(self, documents: pa.Table, path: str, record: str | None) -> dict[str, Any] | None:
         if record is not None:

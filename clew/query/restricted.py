@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+import threading
 from collections.abc import Mapping
+from concurrent.futures import Future, wait
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +29,7 @@ from clew.indexer.graph.schemas import graph_schemas
 from clew.indexer.schemas import KEY_BITS, MAX_FILE_KEY
 from clew.indexer.snapshots import Statistics
 from clew.indexer.tables import Table
+from clew.query import stopping
 from clew.query.cache import cache_directory, writing_to_cache
 from clew.query.candidates import Mask, Ordinals, Universe
 from clew.query.catalog import Catalog
@@ -118,8 +121,39 @@ class RestrictedIndex(PinnedIndex):
     # --- the graph -----------------------------------------------------------------------------
 
     def _own_graph(self) -> Mapping[str, Table]:
-        """The graph's tables as a build of the allowed passages alone would make them."""
-        return self.once("_own_graph_tables", self._assemble_graph)
+        """The graph's tables as a build of the allowed passages alone would make them.
+
+        They are made in a thread of their own (14,000 passages of Kubernetes' documentation: 2.7 CPU-s), which goes on when whoever
+        asked gives up: the next one finds them, and nobody holds a place among the requests for longer than it may.
+        """
+        making = self.prepare_graph()
+        while not making.done():
+            stopping.check()
+            wait((making,), timeout=0.05)
+        if making.exception() is not None:
+            self.forget("_own_graph_tables")  # the next one tries again
+        return making.result()
+
+    def prepare_graph(self) -> Future[Mapping[str, Table]]:
+        """Begin to make the graph's tables, if that has not been done."""
+        return self.once("_own_graph_tables", self._begin_graph)
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether the graph was asked for, or is being made."""
+        return "_own_graph_tables" in self.__dict__
+
+    def _begin_graph(self) -> Future[Mapping[str, Table]]:
+        made: Future[Mapping[str, Table]] = Future()
+
+        def make() -> None:
+            try:
+                made.set_result(self._assemble_graph())
+            except BaseException as error:  # noqa: BLE001 - it is raised where somebody waits
+                made.set_exception(error)
+
+        threading.Thread(target=make, name="clew-part-graph", daemon=True).start()
+        return made
 
     def _assemble_graph(self) -> Mapping[str, Table]:
         from clew.indexer.graph.in_memory import assemble

@@ -203,9 +203,11 @@ def show(collection: str, path: str, record: str | None) -> Call[ShownFile]:
     return Call(method="GET", path=_of(collection, "show"), model=ShownFile, params={"path": path, "record": record})
 
 
-def part(collection: str, path: str, record: str | None, *, start: int, length: int) -> Call[TextPart]:
+def part(
+    collection: str, path: str, record: str | None, *, start: int, length: int, mark: str | None = None
+) -> Call[TextPart]:
     """GET part."""
-    params = {"path": path, "record": record, "start": start, "length": length}
+    params = {"path": path, "record": record, "start": start, "length": length, "mark": mark}
     return Call(method="GET", path=_of(collection, "part"), model=TextPart, params=params)
 
 

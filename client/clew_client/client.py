@@ -232,10 +232,12 @@ class Client:
         *,
         start: int = 0,
         length: int = 20_000,
+        mark: str | None = None,
         collection: str | None = None,
     ) -> TextPart:
-        """A part of one document: the passages that touch `length` characters from `start`."""
-        return self._run(calls.part(collection or self.name, path, record, start=start, length=length))
+        """A part of one document: the passages that touch `length` characters from `start`; `mark`: say where it has the words of
+        a question."""
+        return self._run(calls.part(collection or self.name, path, record, start=start, length=length, mark=mark))
 
     def facets(
         self, where: str | None = None, *, below: str | None = None, limit: int = 20, collection: str | None = None
@@ -412,10 +414,14 @@ class AsyncClient:
         *,
         start: int = 0,
         length: int = 20_000,
+        mark: str | None = None,
         collection: str | None = None,
     ) -> TextPart:
-        """A part of one document: the passages that touch `length` characters from `start`."""
-        return await self._run(calls.part(collection or await self.name(), path, record, start=start, length=length))
+        """A part of one document: the passages that touch `length` characters from `start`; `mark`: say where it has the words of
+        a question."""
+        return await self._run(
+            calls.part(collection or await self.name(), path, record, start=start, length=length, mark=mark)
+        )
 
     async def facets(
         self, where: str | None = None, *, below: str | None = None, limit: int = 20, collection: str | None = None

@@ -196,6 +196,9 @@ class TextPart(_Answer):
     characters: int = Field(0, description="Of the whole document.")
     text: str = ""
     passages: tuple[PassageSpan, ...] = ()
+    highlights: tuple[tuple[int, int], ...] | None = Field(
+        None, description="With `mark`: where `text` has these words, in code points from its beginning."
+    )
 
 
 class SnapshotList(_Answer):

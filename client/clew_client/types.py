@@ -70,6 +70,7 @@ class SearchRequest(BaseModel):
         "off: not judged.",
     )
     explain: bool = False
+    highlights: bool = Field(False, description="Say of each hit where its texts have the question's words.")
 
 
 class ContextRequest(SearchRequest):
@@ -118,6 +119,14 @@ class Location(_Result):
     entry: str | None = None
 
 
+class Highlights(_Result):
+    """Where a hit has the question's words: [start, end] in code points of each text, rising."""
+
+    text: tuple[tuple[int, int], ...] = ()
+    title: tuple[tuple[int, int], ...] = ()
+    heading: tuple[tuple[int, int], ...] = ()
+
+
 class Hit(_Result):
     """One passage."""
 
@@ -136,6 +145,7 @@ class Hit(_Result):
     sources: dict[str, SourceScore] = Field(default_factory=dict)
     trail: tuple[TrailStep, ...] = ()
     explain: dict[str, Any] | None = None
+    highlights: Highlights | None = None  # with `highlights`: where its texts have the question's words
 
 
 class SearchResult(_Result):

@@ -73,7 +73,9 @@ class Gatekeeper:
         # Listing keys and hashing a secret block: not on the thread that serves everybody.
         if self._keys is not None and await asyncio.to_thread(lambda: self._keys is not None and self._keys.locked):
             return Access(key=await self._keyed(request, self._keys, peer))
-        forwarded = any(name in request.headers for name in ("forwarded", "x-forwarded-for", "x-real-ip", "via"))
+        forwarded = any(
+            name in ("forwarded", "x-real-ip", "via") or name.startswith("x-forwarded-") for name in request.headers
+        )
         if not self._trust_peer and (forwarded or not is_loopback(peer)):
             raise AccessDeniedError(
                 "Without keys the service answers programs of its own machine only, and not through a proxy; make one with "

@@ -58,11 +58,15 @@ async def part(
     record: Annotated[str | None, Query(max_length=4096, description="A row of a record file, by its id.")] = None,
     start: Annotated[int, Query(ge=0, le=1 << 53, description="A place in its text: code points.")] = 0,
     length: Annotated[int, Query(ge=1, le=200_000, description="Code points from there that are wanted.")] = 20_000,
+    mark: Annotated[
+        str | None, Query(max_length=10_000, description="Say where the text has the words of this question.")
+    ] = None,
 ) -> Response:
     """The passages around a place in a document as one text, and what is known of the document."""
     collection = inside.collection(name, access)
     return await cached(
-        *(inside, request, collection, access), lambda index: index.part(path, record, start=start, length=length)
+        *(inside, request, collection, access),
+        lambda index: index.part(path, record, start=start, length=length, mark=mark),
     )
 
 

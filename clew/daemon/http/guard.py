@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from clew.daemon.http.problems import MEDIA_TYPE, problem_bytes
-from clew.daemon.http.settings import HttpSettings
+from clew.daemon.http.settings import PREFIX, HttpSettings
 from clew.daemon.keys import redacted
 from clew_client.service import Problem
 
@@ -63,6 +63,7 @@ class Guard:
         given = headers.get(b"x-request-id", b"")
         request_id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8).encode()
         scope["clew.request_id"] = request_id.decode()
+        inner = scope["clew.path"] = self._placed(scope, headers)
         status = 0
 
         async def sending(message: Message) -> None:
@@ -94,6 +95,9 @@ class Guard:
             if refused is not None:
                 await _answer(refused, scope, sending)
                 return
+            if inner == "":  # the page's own addresses are relative: it must stand in a folder
+                await _moved(f"{scope['root_path']}/", scope, sending)
+                return
             try:
                 await self._app(scope, body, answering)
             except _CutOffError:
@@ -103,7 +107,7 @@ class Guard:
             took, shown = time.perf_counter() - began, redacted(scope["path"])
             self._observe(scope, status, took)
             logger.log(
-                logging.DEBUG if scope["path"] in _QUIET else logging.INFO,
+                logging.DEBUG if inner in _QUIET else logging.INFO,
                 "%s %s %s",
                 scope["method"],
                 shown,
@@ -120,9 +124,25 @@ class Guard:
                 },
             )
 
+    def _placed(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
+        """The path as the service knows it: "" where not even its first slash was asked for.
+
+        Behind a proxy the service stands below a path, which the proxy may have taken off: `public_url` tells it, or the header
+        `X-Forwarded-Prefix`, of which nothing but links depend. The scope then is as ASGI wants it: `path` with `root_path` in front.
+        """
+        given = headers.get(b"x-forwarded-prefix", b"").decode("latin-1").rstrip("/")
+        prefix = self._settings.prefix or (given if PREFIX.fullmatch(given) else "")
+        path: str = scope["path"]
+        if not prefix:
+            return path
+        inner = path[len(prefix) :] if path == prefix or path.startswith(f"{prefix}/") else path
+        scope["root_path"], scope["path"] = prefix, prefix + inner
+        return inner
+
     def _refused(self, scope: Scope, headers: dict[bytes, bytes]) -> Problem | None:
         host = headers.get(b"host", b"").decode("latin-1")
-        if sum(name == b"host" for name, _ in scope["headers"]) > 1 or not is_known_host(host, self._settings.hosts):
+        hosts = (*self._settings.hosts, *filter(None, (self._settings.public_host,)))
+        if sum(name == b"host" for name, _ in scope["headers"]) > 1 or not is_known_host(host, hosts):
             return Problem(
                 type="urn:clew:problem:host",
                 title="The service does not answer under this name",
@@ -143,7 +163,8 @@ class Guard:
         return None
 
     def _own_origin(self, origin: str, host: str) -> bool:
-        return origin in self._settings.cors_origins or origin.partition("://")[2] == host
+        own = (*self._settings.cors_origins, self._settings.public_origin)
+        return origin in own or origin.partition("://")[2] == host
 
 
 def is_known_host(host: str, allowed: tuple[str, ...]) -> bool:
@@ -209,6 +230,14 @@ def _too_large(settings: HttpSettings) -> Problem:
         status=413,
         detail=f"At most {settings.body_bytes} bytes are taken.",
     )
+
+
+async def _moved(where: str, scope: Scope, send: Send) -> None:
+    query = scope.get("query_string", b"")
+    location = where.encode("latin-1") + (b"?" + query if query else b"")
+    headers = [(b"location", location), (b"content-length", b"0"), (b"cache-control", b"no-store")]
+    await send({"type": "http.response.start", "status": 308, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
 
 
 async def _answer(problem: Problem, scope: Scope, send: Send) -> None:

@@ -6,6 +6,7 @@ import logging
 import socket
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from clew.daemon.collections import Collection, Collections
@@ -13,7 +14,7 @@ from clew.daemon.configuration import Configured, is_config
 from clew.daemon.http.access import is_loopback
 from clew.daemon.http.settings import HttpSettings
 from clew.daemon.keys import KeyRing
-from clew.errors import ConfigurationError, MissingPartError
+from clew.errors import ConfigurationError, MissingPartError, StorageError
 
 if TYPE_CHECKING:
     import uvicorn
@@ -96,6 +97,7 @@ class HttpFront:
             index=configured.index(name),
             storage_options=configured.storage(name),
             upkeep=keeper,
+            expected=lambda: self._keys.restrictions(name),
         )
         self.collections.add(collection)
         collection.start()
@@ -114,6 +116,8 @@ class HttpFront:
         """Listen. ConfigurationError where strangers could ask without a key, or the address cannot be had."""
         server, settings = self._configured.config.server, self._configured.config.http
         self._refuse_strangers(server.host, settings)
+        with suppress(StorageError):
+            _ = self._keys.locked  # looked up once, for what keys are limited to is loaded ahead
         self._server = Server(self._app(), host=server.host, port=server.port, settings=settings)
         self._server.start()
 

@@ -23,7 +23,7 @@ class Traced:
         self._tracer = tracer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in _QUIET:
+        if scope["type"] != "http" or scope.get("clew.path", scope["path"]) in _QUIET:
             await self._app(scope, receive, send)
             return
         from opentelemetry.trace import StatusCode

@@ -137,6 +137,11 @@ def words(folded: str) -> list[str]:
     return list(_splitter(_MARKED.search(folded) is not None).analyze(folded))
 
 
+def continuous_runs(text: str) -> list[tuple[int, int]]:
+    """Where a text is written without spaces between its words: half-open spans."""
+    return [match.span() for match in _CONTINUOUS.finditer(text)]
+
+
 def _bigrams(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,9 @@ from clew.daemon.http.app import create_app
 from clew.daemon.keeper import Keeper, SharedEmbedders
 from clew.daemon.keys import KeyRing, Keys
 from clew.query import graph_listing as listing
+from clew.query.restricted import RestrictedIndex
+from clew.query.restriction import Restriction
+from clew.query.stopping import Stop, StoppedError, stopping
 from clew_client import AsyncClient, Client, Retries
 from clew_client.errors import ConflictError, InvalidRequestError, NotFoundError, PermissionDeniedError
 from tests.integration.http.conftest import client_of, through, until
@@ -134,6 +139,51 @@ def test_collection_without_a_graph_says_so(client: TestClient, root: Path) -> N
     answer = client.get("/v1/collections/handbook/graph/entities")
     assert (answer.status_code, answer.json()["type"]) == (404, "urn:clew:problem:no-graph")
     assert str(root) not in answer.text
+
+
+def test_graph_of_a_limited_key_is_made_before_it_asks_and_once(
+    pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within a request its making would hold a place among the others for as long as it takes, and be lost when that is over."""
+    made: list[tuple[str, ...]] = []
+    go_on = threading.Event()
+
+    def assemble(part: RestrictedIndex) -> Any:
+        made.append(part.restriction.paths)
+        assert go_on.wait(60)
+        return original(part)
+
+    original = RestrictedIndex._assemble_graph
+    monkeypatch.setattr(RestrictedIndex, "_assemble_graph", assemble)
+    expected, other = Restriction.of(["transporte"]), Restriction.of(["transporte/rota.md"])
+    root = str(shutil.copytree(pages, tmp_path / "pages"))
+    collection = Collection("pages", root, expected=lambda: [expected])
+    collection.start()
+    until(lambda: made == [("transporte",)])  # nobody has asked
+    with collection.lease() as index, ThreadPoolExecutor(2) as pool:
+        stop = Stop()
+        given_up = pool.submit(_asked_until, index.restricted(other), stop)
+        until(lambda: len(made) == 2)
+        stop.set()  # as when a request's time is over: its thread is free again, the graph is still being made
+        with pytest.raises(StoppedError):
+            given_up.result(60)
+        go_on.set()
+        assert pool.submit(_asked_until, index.restricted(other), Stop()).result(60) > 0
+        assert pool.submit(_asked_until, index.restricted(expected), Stop()).result(60) > 0
+    assert len(made) == 2
+    clew.index(
+        root, full=True, embedder="hashing:32", workers=0, graph=True
+    )  # a newer snapshot: theirs is made with it
+    collection.nudge()
+    until(lambda: collection.moves == 1)
+    assert sorted(set(made[2:])) == [("transporte",), ("transporte/rota.md",)]
+    collection.close()
+
+
+def _asked_until(part: clew.Index, stop: Stop) -> int:
+    """Entities of a part, asked for until somebody wants it stopped."""
+    with stopping(stop):
+        return len(list(listing.entity_rows(part.knowledge)))
 
 
 def test_service_builds_and_edits_the_graph_it_keeps(
