@@ -105,7 +105,7 @@ def print_answer(answer: Answer, *, explain: bool = False) -> None:
         print_text()
     for cited in answer.citations:
         record = f"[{cited.record}]" if cited.record is not None else ""
-        print_text(f"[{cited.n}] {cited.path}{record}:{cited.char_start}")
+        print_text(f"[{cited.n}] {cited.path}{record}  (characters {cited.char_start:,} to {cited.char_end:,})")
     if any(used.statements for used in answer.reports_used):
         print_text()
         print_text(f"maps read ({answer.communities_considered} reports of level {answer.level}):")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from clew.cli.options import AsJson, IndexPlace, Root, StorageOptions, storage
-from clew.cli.output import print_json, print_text, progress, say, size_text
+from clew.cli.output import counted, print_json, print_text, progress, say, size_text
 from clew_client.types import DryRun, IndexReport
 
 
@@ -132,9 +132,9 @@ def _print_report(report: IndexReport) -> None:
         )
         if count
     ]
-    print_text(f"{files.seen:,} files: {', '.join(told) or 'nothing to do'}")
+    print_text(f"{counted(files.seen, 'file')}: {', '.join(told) or 'nothing to do'}")
     print_text(
-        f"{chunks.total:,} passages, {links.total:,} links ({links.resolved:,} resolved, {links.dangling:,} dangling, "
+        f"{counted(chunks.total, 'passage')}, {counted(links.total, 'link')} ({links.resolved:,} resolved, {links.dangling:,} dangling, "
         f"{links.external:,} external)"
     )
     cpu = report.cpu_seconds
@@ -143,9 +143,16 @@ def _print_report(report: IndexReport) -> None:
         f"read, peak memory {size_text(report.peak_rss_bytes)})"
     )
     if files.failed or files.skipped:
-        say(f"{files.failed:,} files failed and {files.skipped:,} were skipped: `clew errors ROOT` says why.")
+        say(f"{_what_is_missing(files.failed, files.skipped)}: `clew errors ROOT` says why.")
     for sentence in report.advice:
         say(sentence)
+
+
+def _what_is_missing(failed: int, skipped: int) -> str:
+    were = "was" if skipped == 1 else "were"
+    if not failed:
+        return f"{counted(skipped, 'file')} {were} skipped"
+    return f"{counted(failed, 'file')} failed" + (f" and {skipped:,} {were} skipped" if skipped else "")
 
 
 def _print_plan(plan: DryRun) -> None:
@@ -153,12 +160,12 @@ def _print_plan(plan: DryRun) -> None:
     if plan.rebuild:
         print_text("everything anew, beside the present index, which is searched until the new one is complete:")
     print_text(
-        f"{files.seen:,} files: {files.added:,} to add, {files.changed:,} changed, {files.renamed:,} renamed, "
+        f"{counted(files.seen, 'file')}: {files.added:,} to add, {files.changed:,} changed, {files.renamed:,} renamed, "
         f"{files.removed:,} gone, {files.unchanged:,} unchanged"
     )
     for kind, amounts in plan.by_type.items():
         print_text(f"  {kind:<12} {amounts['files']:>9,} files  {size_text(amounts['bytes']):>10}")
     print_text(
-        f"{size_text(plan.bytes)} to read, about {plan.chunks:,} passages, {plan.seconds:,.0f} s and "
-        f"{plan.money:.2f} US$ for {sum(plan.requests.values()):,} requests"
+        f"{size_text(plan.bytes)} to read, about {counted(plan.chunks, 'passage')}, {plan.seconds:,.0f} s and "
+        f"{plan.money:.2f} US$ for {counted(sum(plan.requests.values()), 'request')}"
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.cli.options import AsJson, AsOf, IndexPlace, Root, SnapshotNumber, StorageOptions, storage
-from clew.cli.output import counted, print_json, print_json_lines, print_text, size_text
+from clew.cli.output import counted, one_line, print_json, print_json_lines, print_text, say, size_text
 
 if TYPE_CHECKING:
     from clew.query.index import Index
@@ -61,7 +61,7 @@ def links(
     for row in rows:
         source = row.source + (f"[{row.source_record}]" if row.source_record else "")
         target = row.target + (f"[{row.target_record}]" if row.target_record else "") if row.target else row.state
-        print_text(f"{source} -> {target}  {row.href}  {row.anchor!r}")
+        print_text(one_line(f"{source} -> {target}  {row.href}  {row.anchor!r}"))
 
 
 def files(
@@ -80,7 +80,7 @@ def files(
         return
     for row in rows:
         note = "" if row.state == "indexed" else f"  {row.state}: {row.reason}"
-        print_text(f"{size_text(row.size):>10}  {row.type or '-':<10}  {row.path}{note}")
+        print_text(f"{size_text(row.size):>10}  {row.type or '-':<10}  {one_line(row.path)}{note}")
 
 
 def show(
@@ -99,9 +99,9 @@ def show(
         print_json(shown)
         return
     facts = [shown.state, shown.type, shown.language, shown.encoding, shown.reason]
-    print_text(f"{shown.path}  ({', '.join(fact for fact in facts if fact)})")
+    print_text(f"{one_line(shown.path)}  ({', '.join(fact for fact in facts if fact)})")
     if shown.title:
-        print_text(f"title: {shown.title}")
+        print_text(f"title: {one_line(shown.title)}")
     print_text(f"{counted(len(shown.chunks), 'passage')}, {counted(len(shown.links), 'link')}")
     print_text()
     print_text(shown.text or shown.message or "")
@@ -122,10 +122,10 @@ def status(
 ) -> None:
     """How the index is: sizes, snapshot, embedder, what is missing."""
     from clew.cli.status_watch import lines_of, watch
+    from clew.errors import OptionError
 
     if watching:
         from clew.cli.indexing import seconds
-        from clew.errors import OptionError
 
         if snapshot is not None or as_of is not None:
             raise OptionError("--watch follows the newest snapshot; --snapshot and --as-of look at one that stays.")
@@ -133,6 +133,8 @@ def status(
             lambda: opened(root, place, storage_option), every=seconds(every, "--every"), count=count, as_json=as_json
         )
         return
+    if count is not None:
+        raise OptionError("--count says how often to look with --watch; without it, `clew status` looks once.")
     state = opened(root, place, storage_option, snapshot, as_of).status()
     if as_json:
         print_json(state)
@@ -154,8 +156,12 @@ def errors(
     if as_json:
         print_json_lines(rows)
         return
+    any_row = False
     for row in rows:
-        print_text(f"{row.state}  {row.path}  {row.error}: {row.message}")
+        any_row = True
+        print_text(one_line(f"{row.state}  {row.path}  {row.error}: {row.message}"))
+    if not any_row:
+        say("no file failed, and none was skipped")
 
 
 def check(
@@ -174,6 +180,12 @@ def check(
     else:
         for finding in report.findings:
             print_text(f"{finding.check}: {finding.message}" + (f" ({finding.path})" if finding.path else ""))
-        counts = ", ".join(f"{count:,} {name}" for name, count in report.checked.items())
+        counts = ", ".join(_counted(count, name) for name, count in report.checked.items())
         print_text(f"{'sound' if report.ok else counted(len(report.findings), 'finding')}; checked {counts}")
     return 0 if report.ok else 1
+
+
+def _counted(count: int, names: str) -> str:
+    """A count with a name that is given in its plural."""
+    one = names[:-3] + "y" if names.endswith("ies") else names.removesuffix("s")
+    return f"{count:,} {one if count == 1 else names}"

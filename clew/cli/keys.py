@@ -29,7 +29,10 @@ def register(app: typer.Typer) -> None:
 
 
 def _keys(where: str, place: str | None, storage_option: list[str] | None) -> Keys:
+    from clew.cli.serving import require_packages
     from clew.connectors.location import Root
+
+    require_packages()
     from clew.daemon.configuration import config_of_root, is_config, load_config
     from clew.daemon.http.server import key_store
     from clew.daemon.keys import Keys

@@ -115,4 +115,6 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _say(message: str) -> None:
-    print(f"clew: {message}", file=sys.stderr)
+    from clew.cli.output import say
+
+    say(f"clew: {message}")

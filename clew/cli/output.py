@@ -27,8 +27,27 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
+#: Control characters except tab and line feed: in a name or a text they could steer the reader's terminal.
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
+
+
+def plain(text: str) -> str:
+    """Text with its control characters spelt out, as in `\\x1b`; tabs and line feeds stay."""
+    return text.translate(_CONTROLS)
+
+
+def one_line(text: str) -> str:
+    """A name, on one line whatever is in it."""
+    return plain(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
 def print_text(text: str = "") -> None:
     """A line for people."""
+    _write(plain(text) + "\n")
+
+
+def print_json_text(text: str) -> None:
+    """JSON that is written already."""
     _write(text + "\n")
 
 
@@ -43,7 +62,7 @@ def _write(text: str) -> None:
 
 def say(message: str) -> None:
     """A line on stderr."""
-    print(message, file=sys.stderr, flush=True)
+    print(plain(message), file=sys.stderr, flush=True)
 
 
 def size_text(count: float) -> str:

@@ -11,7 +11,7 @@ import typer
 
 from clew.cli.inspecting import opened
 from clew.cli.options import AsJson, AsOf, IndexPlace, Root, SnapshotNumber, StorageOptions
-from clew.cli.output import print_json, print_text, say
+from clew.cli.output import one_line, print_json, print_text, say
 from clew_client.types import Hit, SearchResult
 
 
@@ -135,16 +135,23 @@ def _print_hit(hit: Hit, *, explain: bool) -> None:
     from rich.text import Text
 
     width = min(100, _width())
-    where = hit.path + (f" [{hit.record}]" if hit.record is not None else "") + _place(hit)
-    line = Text.assemble((f"{hit.rank:>2}. ", "bold"), (hit.title or hit.path, "bold cyan"), f"  {hit.score:.3f}")
+    where = one_line(hit.path) + (f" [{hit.record}]" if hit.record is not None else "") + _place(hit)
+    line = Text.assemble(
+        (f"{hit.rank:>2}. ", "bold"), (one_line(hit.title or hit.path), "bold cyan"), f"  {hit.score:.3f}"
+    )
     _rich(line)
-    heading = f"  › {hit.heading}" if hit.heading and hit.heading != hit.title else ""
+    heading = f"  › {one_line(hit.heading)}" if hit.heading and hit.heading != hit.title else ""
     _rich(Text(f"    {where}{heading}", style="green"))
     for line_text in textwrap.wrap(" ".join(hit.text.split()), width - 4, max_lines=3, placeholder=" …"):
         print_text(f"    {line_text}")
     for step in hit.trail:
         arrow = "→" if step.direction == "out" else "←"
-        _rich(Text(f"    {arrow} from {step.path} by “{step.anchor or step.href}” ({step.weight:.2f})", style="dim"))
+        _rich(
+            Text(
+                f"    {arrow} from {one_line(step.path)} by “{one_line(step.anchor or step.href)}” ({step.weight:.2f})",
+                style="dim",
+            )
+        )
     if explain:
         for name, source in hit.sources.items():
             rank = f"#{source.rank}" if source.rank else "-"
@@ -152,8 +159,18 @@ def _print_hit(hit: Hit, *, explain: bool) -> None:
                 f"    {name:<10} raw {source.raw:9.4f}  normalised {source.normalized:.4f}  weight {source.weight:.2f}  {rank}"
             )
         for name, value in (hit.explain or {}).items():
-            print_text(f"    {name}: {value}")
+            print_text(f"    {name}: {_told(value)}")
     print_text()
+
+
+def _told(value: Any) -> str:
+    """A figure of an explanation, or several."""
+    if isinstance(value, dict):
+        return ", ".join(
+            f"{name} ({_told(each)})" if isinstance(each, dict) else f"{name} {_told(each)}"
+            for name, each in value.items()
+        )
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
 def _place(hit: Hit) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clew.cli.options import AsJson, IndexPlace, StorageOptions, storage
-from clew.cli.output import print_text, say
+from clew.cli.output import print_json_text, print_text, say
 
 if TYPE_CHECKING:
     from clew.daemon.configuration import Configured
@@ -47,7 +47,7 @@ def serve(
     embedder: Annotated[str | None, typer.Option("--embedder", metavar="NAME", help="For a new index of ROOT.")] = None,
 ) -> int:
     """Keep collections up to date and answer questions about them, until stopped."""
-    _require()
+    require_packages()
     from clew.daemon.configuration import is_config, load_config
     from clew.daemon.service import Service
     from clew.daemon.telemetry import exported
@@ -81,7 +81,8 @@ def _front(configured: Configured, tracer: OpenTelemetry | None) -> Front:
     return HttpFront(configured, tracer=tracer)
 
 
-def _require() -> None:
+def require_packages() -> None:
+    """Raise MissingPartError where what a service stands on is not installed."""
     from importlib.util import find_spec
 
     from clew.errors import MissingPartError
@@ -124,7 +125,7 @@ def check(
     path: Annotated[str, typer.Argument(metavar="CONFIG", help="The file to check.")], as_json: AsJson = False
 ) -> int:
     """Name everything that is wrong with a configuration, with its line and what is allowed."""
-    _require()
+    require_packages()
     from clew.daemon.configuration import examine
 
     configured, faults = examine(path)
@@ -133,7 +134,7 @@ def check(
 
         findings = [{"key": one.key, "line": one.line, "message": one.message} for one in faults]
         names = sorted(configured.config.collections) if configured else []
-        print_text(orjson.dumps({"ok": not faults, "findings": findings, "collections": names}).decode())
+        print_json_text(orjson.dumps({"ok": not faults, "findings": findings, "collections": names}).decode())
     elif configured is None:
         for one in faults:
             say(f"{path}: {one.sentence()}")

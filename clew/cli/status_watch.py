@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from time import localtime, sleep, strftime, time
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import print_json_lines, print_text, size_text
+from clew.cli.output import counted, print_json_lines, print_text, size_text
 
 if TYPE_CHECKING:
     from clew.query.index import Index
@@ -17,14 +17,17 @@ if TYPE_CHECKING:
 
 def lines_of(state: Status) -> list[str]:
     """A state for people."""
-    counts = ", ".join(f"{count:,} {name}" for name, count in state.files.items() if name != "total")
+    order = ("indexed", "skipped", "failed")  # any other state follows, by name
+    states = sorted(state.files.keys() - {"total"}, key=lambda name: (order.index(name) if name in order else 9, name))
+    counts = ", ".join(f"{state.files[name]:,} {name}" for name in states)
     links = state.links
     return [
         f"{state.root}  ->  {state.place}",
         f"snapshot {state.snapshot}, published {state.published}, generation {state.generation}",
-        f"{state.files['total']:,} files ({counts}), {state.documents:,} documents, {state.chunks:,} passages",
-        f"{links.total:,} links ({links.resolved:,} resolved, {links.dangling:,} dangling, {links.external:,} external)",
-        f"embedder {state.embedder}, {state.vectors:,} vectors, {state.segments} lexical segments",
+        f"{counted(state.files['total'], 'file')} ({counts or 'nothing yet'}), {counted(state.documents, 'document')}, "
+        + counted(state.chunks, "passage"),
+        f"{counted(links.total, 'link')} ({links.resolved:,} resolved, {links.dangling:,} dangling, {links.external:,} external)",
+        f"embedder {state.embedder}, {counted(state.vectors, 'vector')}, {counted(state.segments, 'lexical segment')}",
         f"{size_text(state.bytes or 0)} in the index; tables for other readers: {state.tables}",
         *(f"degraded: {name}: {reason}" for name, reason in state.degraded.items()),
         *([] if state.run is None else [run_line(state.run)]),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clew.cli.options import AsJson, IndexPlace, Root, StorageOptions, storage
-from clew.cli.output import print_json, print_text, say, size_text
+from clew.cli.output import print_json, print_json_text, print_text, say, size_text
 
 if TYPE_CHECKING:
     import threading
@@ -221,7 +221,7 @@ def setup(
     documents = subscribe(parsed, queue, write=not only_print)
     if only_print:
         shown = {"notification_configuration": documents.notification, "queue_policy": documents.policy}
-        print_text(json.dumps(shown, indent=2, ensure_ascii=False))
+        print_json_text(json.dumps(shown, indent=2, ensure_ascii=False))
         return 0
     say(f"{parsed.bucket} tells {queue} of its changes. Next: clew watch {root} --events {queue}")
     return 0

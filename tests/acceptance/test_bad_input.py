@@ -164,6 +164,19 @@ def test_rows_that_cannot_be_read_are_told_and_the_others_are_indexed(root: Path
     assert ledger(root) == {"rows.jsonl": ("indexed", "incomplete")}
 
 
+def test_names_and_texts_cannot_steer_the_terminal(root: Path) -> None:
+    """Escape sequences in a name or a text are spelt out, and a name with a line feed stays on its line; JSON says all as it is."""
+    write(root, {"red\x1b[31m.md": "The \x1b]0;owned\x07 kestrel.\n", "two\nlines.md": "An osprey.\n"})
+    assert index(root).status == 0
+    for command in (["files"], ["search", "kestrel osprey"], ["show", "red\x1b[31m.md"], ["show", "red\x1b[32m.md"]):
+        done = clew(command[0], root, *command[1:])
+        assert not set(done.out + done.err) & {"\x1b", "\x07"}
+    listed = clew("files", root).out
+    assert "red\\x1b[31m.md" in listed
+    assert "two\\nlines.md\n" in listed
+    assert {row["path"] for row in clew("files", root, "--json").rows} == {"red\x1b[31m.md", "two\nlines.md"}
+
+
 def test_place_and_cache_that_cannot_be_written_are_named_with_what_to_do(
     root: Path, indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,7 +96,7 @@ def test_terminal_is_drawn_anew(root: Path, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.undo()
     pictures = shown.decode().split("\x1b[1A")  # a line up: over what stands there
     assert len(pictures) > 5
-    assert "1 files (1 indexed)" in pictures[0].replace("1 total, ", "")
+    assert "1 file (1 indexed)" in pictures[0]
     assert "2 files (2 indexed)" in pictures[-1].replace("2 total, ", "")
 
 
