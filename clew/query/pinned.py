@@ -35,6 +35,7 @@ TEXT_COLUMNS = [
     "chunk_key", "file_key", "record_number", "record", "title", "heading_path", "text", "tail", "char_start", "char_end",
     "location_unit", "location_value", "token_count", "language",
 ]  # fmt: skip
+FEW = 0.2  # of all vectors: fewer are taken one by one, more by reading the column
 CATALOG_FILES = [
     "file_key", "path", "name", "extension", "directories", "kind", "media_type", "size", "mtime_ns", "etag", "encoding",
     "owner", "records", "chunk_count", "state", "stage", "reason", "message", "attempts", "next_try_ns", "indexed_ns",
@@ -71,6 +72,29 @@ class _Explanation:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class KnownVectors:
+    """The vectors of another snapshot of the same generation. A chunk's key stands for its content, and so for its vector."""
+
+    keys: NDArray[np.int64]  # (n,) rising
+    vectors: NDArray[np.float32]  # (n, dimension)
+    filled: NDArray[np.bool_]  # (n,)
+
+    def copied(
+        self, keys: NDArray[np.int64], matrix: NDArray[np.float32], filled: NDArray[np.bool_], block: int = 16_384
+    ) -> None:
+        """Put those of the chunks with these keys (rising) into `matrix`, and say which in `filled`."""
+        if not len(self.keys):
+            return
+        for start in range(0, len(keys), block):
+            wanted = keys[start : start + block]
+            at = np.searchsorted(self.keys, wanted)
+            at[at == len(self.keys)] = 0
+            there = (self.keys[at] == wanted) & self.filled[at]
+            matrix[start : start + block][there] = self.vectors[at[there]]
+            filled[start : start + block] = there
+
+
 class PinnedIndex:
     """A snapshot of an index. Safe to share between threads."""
 
@@ -78,13 +102,19 @@ class PinnedIndex:
     is_strict = False  # whether, beyond that, no figure may depend on the others
 
     def __init__(
-        self, place: Place, snapshot: Snapshot, generation: Generation, tables: dict[str, Table] | None = None
+        self,
+        place: Place,
+        snapshot: Snapshot,
+        generation: Generation,
+        tables: dict[str, Table] | None = None,
+        known: KnownVectors | None = None,
     ) -> None:
-        """`tables`: those of the snapshot, where they are open already."""
+        """`tables`: those of the snapshot, where they are open already. `known`: vectors of another one of this generation."""
         self.place = place
         self.snapshot = snapshot
         self.generation = generation
         self.tables: dict[str, Table] = place.tables(snapshot, generation) if tables is None else tables
+        self._known = known
         self._lock = threading.Lock()
         self._loading: dict[str, threading.RLock] = {}
         if tables is None:
@@ -279,11 +309,23 @@ class PinnedIndex:
     def _load_vectors(self) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         dimension = self.generation.dimension or 0
         count = len(self.universe)
+        known, self._known = self._known, None
+        if known is not None and known.filled.all() and np.array_equal(known.keys, self.universe.keys):
+            return known.vectors, known.filled
         matrix = self._vector_memory(count, dimension)
         filled = np.zeros(count, dtype=bool)
         if not dimension or not count:
             return matrix, filled
         chunks = self.tables["chunks"]
+        if known is not None:
+            known.copied(self.universe.keys, matrix, filled)
+            fresh = np.flatnonzero(~filled)
+            if len(fresh) < FEW * count:
+                read = chunks.take_addresses(self.chunks.addresses[fresh], ["vector"])["vector"].combine_chunks()
+                there = fresh[read.is_valid().to_numpy(zero_copy_only=False)]
+                matrix[there] = read.drop_null().flatten().to_numpy(zero_copy_only=False).reshape(-1, dimension)
+                filled[there] = True
+                return matrix, filled
         with chunks.reading():
             scanner = chunks.dataset.scanner(columns=["chunk_key", "vector"], filter="vector IS NOT NULL")
             for batch in scanner.to_batches():
@@ -292,6 +334,12 @@ class PinnedIndex:
                 matrix[ordinals] = values
                 filled[ordinals] = True
         return matrix, filled
+
+    @property
+    def known_vectors(self) -> KnownVectors | None:
+        """What is in memory of vectors, for another snapshot of this generation; it is not loaded for that."""
+        vectors = None if self.is_restricted else self.__dict__.get("_vectors")
+        return self._known if vectors is None else KnownVectors(self.universe.keys, *vectors)
 
     def _vector_memory(self, count: int, dimension: int) -> NDArray[np.float32]:
         """Memory for vectors; from some size on a file without a name, which the system may page out."""

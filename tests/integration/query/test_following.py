@@ -1,0 +1,37 @@
+"""Moving to a newer snapshot. If this were deleted, vectors that are carried along could be those of other passages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import clew
+from tests.integration.scenarios.collections import build, indexed, write
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def test_a_newer_snapshot_has_the_vectors_that_it_would_have_by_itself(tmp_path: Path) -> None:
+    """Few changes (taken one by one), none (the same array), and many (the column is read)."""
+    root = tmp_path / "documents"
+    served = indexed(root, {f"{n:02}.md": f"# Page {n}\n\nThe text of page {n}.\n" for n in range(12)})
+    served.search("page", hops=0)
+    few = {"05.md": "# Page\n\nOther words.\n", "00-new.md": "# New\n\nA page before all others.\n"}
+    for changed in (few, {}, {f"{n:02}.md": f"# Page {n}\n\nRewritten, page {n}.\n" for n in range(8)}):
+        (root / "11.md").unlink(missing_ok=True)
+        write(root, changed)
+        build(root)
+        moved = served.at(snapshot=clew.open(str(root)).snapshot)
+        vectors, filled = moved._pinned.vectors
+        expected = clew.open(str(root))._pinned.vectors
+        assert filled.all()
+        assert np.array_equal(vectors, expected[0])
+        assert np.array_equal(filled, expected[1])
+        assert (vectors is served._pinned.vectors[0]) == (not changed)  # nothing is copied where nothing changed
+        served.close()
+        served = moved
