@@ -1,6 +1,6 @@
 """`make demo-cluster`: a Ray cluster, an S3 server and the service on this machine; a changed object arrives in a search by itself.
 
-Everything listens on 127.0.0.1, lies in a temporary folder, and ends with this program. The S3 server is moto's, as it speaks SQS, too: the bucket
+Everything lies in a temporary folder and ends with this program, Ctrl-C included. The S3 server is moto's, as it speaks SQS, too: the bucket
 tells a queue of its changes, and the service watches the queue.
 """
 
@@ -97,7 +97,10 @@ def main() -> None:
             )
             with log.open("wb") as output:
                 process = subprocess.Popen(
-                    [sys.executable, "-m", "clew", "serve", str(config)], stderr=output, stdout=subprocess.DEVNULL
+                    [sys.executable, "-m", "clew", "serve", str(config)],
+                    stderr=output,
+                    stdout=subprocess.DEVNULL,
+                    process_group=0,  # Ctrl-C goes to the whole terminal; this program tells the service itself
                 )
 
             def listening() -> Any:
@@ -137,11 +140,33 @@ def main() -> None:
                 f"demo-cluster: an event-driven change arrived in a search after {took:.1f} s; the service ended with {status}"
             )
     finally:
-        if process is not None and process.poll() is None:
-            process.kill()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # who presses it twice would leave a cluster behind
+        if process is not None:
+            end(process)
         running.close()
         storage.stop()
 
 
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End the service: it hands back what it has on the cluster, if it can."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def interrupted(*_: object) -> None:
+    """SIGTERM is an interrupt, too."""
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
-    main()
+    signal.signal(signal.SIGTERM, interrupted)
+    try:
+        main()
+    except KeyboardInterrupt:
+        say("demo-cluster: stopped; nothing of it runs any more")
+        sys.exit(130)
