@@ -6,7 +6,7 @@ import { announce, h, icon, note, outside, put, waiting } from "./dom.js";
 import { picture, neighbours } from "./graph.js";
 import { crumbs } from "./hits.js";
 import { bytes, date, languageName, number, t } from "./strings.js";
-import { matches, nameOf, unitOf, wordsOf } from "./text.js";
+import { nameOf, unitOf, units, within } from "./text.js";
 
 const LENGTH = 24_000; // code points asked for at once
 const BEFORE = 4_000; // of them before the passage
@@ -40,7 +40,7 @@ export class DocumentView {
     const linksOf = (direction, cursor = null) => request("GET", `${base}/links`, { params: { path, direction, limit: LINKS, cursor }, signal });
     try {
       const [part, out, into] = await Promise.all([
-        request("GET", `${base}/part`, { params: { path, record, start, length: LENGTH }, signal }),
+        request("GET", `${base}/part`, { params: { path, record, start, length: LENGTH, mark: state.q.trim() || null }, signal }),
         linksOf("out"),
         linksOf("in"),
       ]);
@@ -84,15 +84,14 @@ export class DocumentView {
   }
 
   text(part, sides, state, signal) {
-    const words = wordsOf(state.q);
     const code = ["code", "csv", "jsonl"].includes(part.type);
     const page = h("article", { class: code ? "page code" : "page", lang: part.language && part.language !== "und" ? part.language : null });
     const more = (start, length, name, before) => {
       const button = h("button", { type: "button", class: "button more", onclick: async () => {
         button.disabled = true;
         try {
-          const next = await request("GET", `${of(state.collection)}/part`, { params: { path: part.path, record: state.record, start, length }, signal });
-          const body = paragraphs(next, before ? next.char_start : start, before ? start + length : next.char_end, words, state, code);
+          const next = await request("GET", `${of(state.collection)}/part`, { params: { path: part.path, record: state.record, start, length, mark: state.q.trim() || null }, signal });
+          const body = paragraphs(next, before ? next.char_start : start, before ? start + length : next.char_end, state, code);
           const follow = before ? next.char_start > 0 && more(Math.max(0, next.char_start - LENGTH), Math.min(LENGTH, next.char_start), name, true)
             : next.char_end < next.characters && more(next.char_end, LENGTH, name, false);
           button.replaceWith(...[before && follow, ...body, !before && follow].filter(Boolean));
@@ -105,7 +104,7 @@ export class DocumentView {
     };
     put(page,
       part.char_start > 0 ? more(Math.max(0, part.char_start - LENGTH), Math.min(LENGTH, part.char_start), "earlier", true) : null,
-      part.text ? paragraphs(part, part.char_start, part.char_end, words, state, code) : note(t("noText"), [part.reason, part.message].filter(Boolean).join(": ") || null),
+      part.text ? paragraphs(part, part.char_start, part.char_end, state, code) : note(t("noText"), [part.reason, part.message].filter(Boolean).join(": ") || null),
       part.char_end < part.characters ? more(part.char_end, LENGTH, "later", false) : null);
     const meta = Object.entries(part.meta).filter(([name]) => !QUIET.includes(name));
     return h("div", { class: "columns reading" }, page,
@@ -165,8 +164,9 @@ function entry(group, state) {
 }
 
 /** The text of a part between two code points as headings and paragraphs, what was found marked. */
-function paragraphs(part, from, to, words, state, code) {
+function paragraphs(part, from, to, state, code) {
   const { text } = part;
+  const marks = units(text, part.highlights);
   const unit = (point) => unitOf(text, point - part.char_start);
   const [begin, end] = [unit(from), unit(to)];
   const cited = state.from !== null && state.to !== null && state.to > part.char_start && state.from < part.char_end ? [unit(state.from), unit(state.to)] : null;
@@ -189,7 +189,6 @@ function paragraphs(part, from, to, words, state, code) {
   blocks.push({ start: at, end, level: 0 });
   let first = true;
   const inline = ({ start, end }, whole = false) => {
-    const slice = text.slice(start, end);
     const bounds = cited ? [Math.min(Math.max(cited[0], start), end), Math.max(start, Math.min(cited[1], end))] : [start, start];
     const piece = (a, b) => {
       const nodes = [];
@@ -200,7 +199,7 @@ function paragraphs(part, from, to, words, state, code) {
       }
       return [...nodes, text.slice(done, b)];
     };
-    const found = matches(slice, words);
+    const found = within(marks, start, end);
     if (whole || bounds[1] <= bounds[0]) return piece(start, end);
     const anchor = first ? { id: "cited", tabindex: -1 } : {};
     first = false;

@@ -3,15 +3,15 @@
 import { write } from "./address.js";
 import { h, icon, s } from "./dom.js";
 import { number, t } from "./strings.js";
-import { excerpt, matches, nameOf, short } from "./text.js";
+import { excerpt, nameOf, short, units, within } from "./text.js";
 
 export const PATHS = ["dense", "bm25", "tfidf", "attributes"];
 
-/** A text with the question's words marked. */
-export function marked(text, words) {
+/** A text with stretches of it marked. */
+export function marked(text, spans) {
   const parts = [];
   let end = 0;
-  for (const [start, past] of matches(text, words)) {
+  for (const [start, past] of spans) {
     parts.push(text.slice(end, start), h("mark", {}, text.slice(start, past)));
     end = past;
   }
@@ -67,18 +67,26 @@ export function trail(hit, state) {
     h("ol", { "aria-label": t("trail") }, hit.trail.flatMap((step) => [knot(step.path, false), thread(step)]), knot(hit.path, true)));
 }
 
-/** A hit as an item of the list. */
-export function hit(one, state, words) {
-  // The heading stands above already; empty lines take room that another sentence could have.
-  const body = (one.heading && one.text.startsWith(`${one.heading}\n`) ? one.text.slice(one.heading.length) : one.text).trim().replace(/\s*\n\s*/g, "\n");
-  const [start, end] = excerpt(body, words);
+/** A hit as an item of the list. Where it has the words of the question, the service says. */
+export function hit(one, state) {
+  const spans = units(one.text, one.highlights?.text);
+  // The heading stands above already.
+  const skipped = one.heading && one.text.startsWith(`${one.heading}\n`) ? one.heading.length : 0;
+  const from = skipped + one.text.slice(skipped).search(/\S|$/);
+  const body = one.text.slice(from).trimEnd();
+  const inside = within(spans, from, from + body.length);
+  const [start, end] = excerpt(body, inside);
   const heading = one.heading && one.heading !== one.title ? one.heading : null;
   const where = [place(one), one.record !== null ? t("record", { n: one.record }) : null].filter(Boolean);
+  const title = one.title ? marked(one.title, units(one.title, one.highlights?.title)) : nameOf(one.path);
   return h("li", { class: "hit", value: one.rank }, h("article", {},
     h("div", { class: "found" },
-      h("h3", {}, h("a", { class: "title", href: addressOf(state, one) }, marked(one.title || nameOf(one.path), words)), heading ? h("span", { class: "heading" }, marked(heading, words)) : null),
+      h("h3", {}, h("a", { class: "title", href: addressOf(state, one) }, title), heading ? h("span", { class: "heading" }, marked(heading, units(heading, one.highlights?.heading))) : null),
       h("p", { class: "where" }, h("span", { class: "file" }, crumbs(one.path)), where.map((text) => h("span", { class: "spot" }, text))),
-      h("p", { class: "excerpt" }, start > 0 ? "… " : null, marked(body.slice(start, end).trim(), words), end < body.length ? " …" : null),
+      h("p", { class: "excerpt" }, start > 0 ? "… " : null, tight(marked(body.slice(start, end), within(inside, start, end))), end < body.length ? " …" : null),
       trail(one, state)),
     scores(one)));
 }
+
+/** Pieces of a text without its empty lines, which take room that another sentence could have. */
+const tight = (pieces) => pieces.map((piece) => (typeof piece === "string" ? piece.replace(/\s*\n\s*/g, "\n") : piece));

@@ -6,7 +6,7 @@ import { announce, h, icon, note, put, waiting } from "./dom.js";
 import { chips, counts, field, panel } from "./filters.js";
 import { crumbs, hit } from "./hits.js";
 import { bytes, date, number, t } from "./strings.js";
-import { nameOf, wordsOf } from "./text.js";
+import { nameOf } from "./text.js";
 
 const PAGE = 20;
 const PAUSE = 140; // ms without a key until a question is sent
@@ -141,14 +141,13 @@ export class SearchView {
   }
 
   page({ text, where, hops }, offset, whole, signal) {
-    return request("POST", of(this.state.collection, "search"), { signal, body: { text, k: PAGE, offset, where, expand: { hops }, sentences: whole ? "on" : "off" } });
+    return request("POST", of(this.state.collection, "search"), { signal, body: { text, k: PAGE, offset, where, expand: { hops }, sentences: whole ? "on" : "off", highlights: true } });
   }
 
   draw(result, question, id, whole) {
-    const words = wordsOf(question.text);
     const { state } = this;
     const focused = document.activeElement?.closest?.(".hit a.title")?.getAttribute("href");
-    const items = h("ol", { class: "hits" }, result.hits.map((one) => hit(one, state, words)));
+    const items = h("ol", { class: "hits" }, result.hits.map((one) => hit(one, state)));
     const told = t("passages", { n: result.hits.length });
     const count = `${result.hits.length === PAGE ? t("firstPassages", { n: PAGE }) : told} · ${t("inTime", { n: number(result.took_ms) })}`;
     put(this.count, result.hits.length ? count : null);
@@ -158,19 +157,19 @@ export class SearchView {
       degraded.length ? h("div", { class: "aside warn" }, icon("warn"), h("div", {}, h("p", {}, t("degraded")), h("ul", {}, degraded.map(([name, why]) => h("li", {}, h("strong", {}, t(name)), " ", why))))) : null,
       result.abstained && result.hits.length ? h("div", { class: "aside" }, h("p", { class: "lead" }, t("unsure")), h("p", {}, result.reason ? `${t("unsureDetail")} (${result.reason})` : t("unsureDetail"))) : null,
       result.hits.length ? items : note(t("noPassages"), t("noPassagesDetail"), this.state.where.length || expression(this.state) ? h("button", { type: "button", class: "button", onclick: () => go({ ...this.now(), where: [], facets: { type: [], lang: [], folder: [], tag: [] } }) }, t("dropFilters")) : null),
-      result.hits.length === PAGE ? this.more(items, question, words) : null);
+      result.hits.length === PAGE ? this.more(items, question) : null);
     this.shown = { id, whole };
     if (focused) [...items.querySelectorAll("a.title")].find((link) => link.getAttribute("href") === focused)?.focus({ preventScroll: true });
     if (whole) announce(result.hits.length ? told : t("noPassages"));
   }
 
-  more(items, question, words) {
+  more(items, question) {
     let offset = PAGE;
     const button = h("button", { type: "button", class: "button more", onclick: async () => {
       button.disabled = true;
       try {
         const { hits } = await this.page(question, offset, true);
-        const added = hits.map((one) => hit(one, this.state, words));
+        const added = hits.map((one) => hit(one, this.state));
         items.append(...added);
         offset += PAGE;
         added[0]?.querySelector("a.title").focus();

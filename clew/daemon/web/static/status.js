@@ -52,7 +52,7 @@ export class StatusView {
     const listed = await request("GET", "collections", { signal });
     const served = listed.collections.find((one) => one.name === collection);
     const moved = this.shown === null || served?.snapshot !== this.shown.snapshot;
-    const whole = moved || this.offline || this.looks % WHOLE === 0 || this.phase === "indexing";
+    const whole = moved || this.offline || this.looks % WHOLE === 0 || this.phase === "indexing" || this.writing;
     this.looks++;
     if (!whole) return this.fresh(served);
     const [status, errors, snapshots] = await Promise.all([
@@ -67,7 +67,8 @@ export class StatusView {
     this.phase = status.upkeep?.phase;
     this.fresh(status.served);
     this.contents(status);
-    this.upkeep(status.upkeep);
+    this.writing = status.run !== null;
+    this.upkeep(status.upkeep, status.run);
     if (moved) {
       this.ledger(errors, signal);
       this.kept(snapshots, status.snapshot);
@@ -97,7 +98,7 @@ export class StatusView {
       degraded.length ? h("div", { class: "aside warn" }, h("ul", {}, degraded.map(([name, why]) => h("li", {}, h("strong", {}, t(name)), " ", why)))) : null);
   }
 
-  upkeep(upkeep) {
+  upkeep(upkeep, run) {
     const name = upkeep && t(`phase.${upkeep.phase}`);
     const held = this.parts.upkeep.querySelector("button");
     const button = held ?? h("button", { type: "button", class: "button", onclick: async () => {
@@ -117,10 +118,10 @@ export class StatusView {
     put(this.parts.upkeep, h("h2", {}, t("upkeep")),
       upkeep ? [
         h("div", { class: "figures" }, figure(t("phase"), [h("span", { class: `lamp ${upkeep.phase.replace(/ .*/, "")}`, "aria-hidden": "true" }), name === `phase.${upkeep.phase}` ? upkeep.phase : name]), figure(t("events"), number(upkeep.waiting)), figure(t("commits"), number(upkeep.commits)), upkeep.freshness_seconds === null ? null : figure(t("delay"), `${number(upkeep.freshness_seconds, 1)} s`), upkeep.failures ? figure(t("failures"), number(upkeep.failures)) : null),
-        upkeep.phase === "indexing" ? h("div", { class: "progress", role: "progressbar", "aria-label": t("phase.indexing") }, h("span")) : null,
+        upkeep.phase === "indexing" || run ? progress(run) : null,
         upkeep.error ? h("p", { class: "wrong" }, upkeep.error) : null,
         h("p", { class: "act" }, button, " ", said),
-      ] : h("p", { class: "count" }, t("notHere")));
+      ] : [h("p", { class: "count" }, t("notHere")), run ? progress(run) : null]);
     if (focused) button.focus({ preventScroll: true });
   }
 
@@ -151,6 +152,17 @@ export class StatusView {
 }
 
 const figure = (label, value, title = null) => h("div", { class: "one", title }, h("span", { class: "label" }, label), h("span", { class: "value" }, value));
+
+/** How far a run is: a share where it is known, else a sign that something goes on. */
+function progress(run) {
+  const known = run !== null && run.percent !== null;
+  const name = run === null ? t("phase.indexing") : t(`stage.${run.stage}`).replace("stage.", "");
+  const of = (done, total, shown) => (total === null ? null : t("doneOf", { done: shown(done ?? 0), total: shown(total) }));
+  const facts = run === null ? [] : [of(run.files_done, run.files_total, number), of(run.bytes_done, run.bytes_total, bytes)];
+  return h("div", { class: "run" },
+    h("p", { class: "count" }, h("strong", {}, known ? `${name}, ${number(run.percent)} %` : name), facts[0] ? h("span", {}, `${t("filesLabel")}: ${facts[0]}`) : null, facts[1] ? h("span", {}, facts[1]) : null),
+    h("progress", { "aria-label": name, max: 100, ...(known ? { value: run.percent } : {}) }));
+}
 
 /** A bar cut in shares, with its legend. */
 function shares(label, parts, moving = false) {

@@ -1,56 +1,22 @@
-// Words of a question in a text, and places in it.
+// Places in a text.
 
-const WORD = /[\p{L}\p{N}]+/gu;
-const COMMON = new Set(
-  ("a an and are as at be by can do does for from has have how i in is it its may much my of on or our so that the their there this to was we what when where which who why will with you your " +
-    "o a os as um uma de do da dos das e é em no na nos nas por para com como que quem qual quando onde se ao à " +
-    "и в во не на я с со как а то все она так его но да ты к у же вы за бы по от о из ему что кто где когда для или это").split(" "),
-);
-
-/** A word as it is compared: small letters without accents; ё is е. */
-const fold = (word) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
-
-/** The words of a question that are worth marking. */
-export function wordsOf(question) {
-  const words = (question.match(WORD) ?? []).map((word) => [word.toLowerCase(), fold(word)]);
-  const telling = words.filter(([plain, folded]) => !COMMON.has(plain) && (folded.length > 1 || !/[\p{Script=Latin}\p{Script=Cyrillic}]/u.test(folded)));
-  return (telling.length ? telling : words).map(([, folded]) => folded);
+/** [start, end] in code points, as the service tells them, as UTF-16 units; rising, and together one walk through the text. */
+export function units(text, spans) {
+  let [unit, seen] = [0, 0];
+  const unitAt = (point) => {
+    for (; seen < point && unit < text.length; seen++) unit += text.codePointAt(unit) > 0xffff ? 2 : 1;
+    return unit;
+  };
+  return (spans ?? []).map(([start, end]) => [unitAt(start), unitAt(end)]);
 }
 
-const ENDINGS = /(?:ations?|atures?|ings?|ions?|ed|es|ly|s|e|y|cao|coes|mente|ando|endo|ad[oa]s?|id[oa]s?|ar|er|ir|[oa]s?|ами|ями|ого|его|ому|ему|ыми|ими|ая|яя|ое|ее|ые|ие|ый|ий|ой|ей|ов|ев|ам|ям|ах|ях|ом|ем|ть|ешь|ет|ют|ут|[аеиоуыьюяй])$/;
+/** Those that lie within two places of a text, counted from the first. */
+export const within = (spans, start, end) => spans.filter(([from, to]) => from >= start && to <= end).map(([from, to]) => [from - start, to - start]);
 
-/** A word without its ending, roughly: what is left has three letters or more. */
-function stem(word) {
-  const left = word.replace(ENDINGS, "");
-  return left.length >= 3 ? left : word;
-}
-
-/** Whether a word is a form of another: equal, of one stem, or the same up to the last two letters of a long word. */
-function akin(word, wanted) {
-  if (word === wanted) return true;
-  if (word[0] !== wanted[0]) return false;
-  if (stem(word) === stem(wanted)) return true;
-  const shorter = Math.min(word.length, wanted.length);
-  const shared = shorter - 2;
-  return shared >= 5 && Math.abs(word.length - wanted.length) <= 4 && word.slice(0, shared) === wanted.slice(0, shared);
-}
-
-/** Where a text has these words: [start, end] in its UTF-16 units, rising. */
-export function matches(text, words, limit = 2000) {
-  const found = [];
-  if (!words.length) return found;
-  for (const match of text.matchAll(WORD)) {
-    const word = fold(match[0]);
-    if (words.some((wanted) => akin(word, wanted))) found.push([match.index, match.index + match[0].length, word]);
-    if (found.length === limit) break;
-  }
-  return found;
-}
-
-/** The stretch of a text, of about so many characters, that has most different words of the question. */
-export function excerpt(text, words, length = 300) {
+/** The stretch of a text, of about so many characters, that has most different words among those that are marked. */
+export function excerpt(text, spans, length = 300) {
   if (text.length <= length * 1.25) return [0, text.length];
-  const found = matches(text, words, 400);
+  const found = spans.slice(0, 400).map(([from, to]) => [from, to, text.slice(from, to).toLowerCase().slice(0, 5)]);
   let best = [0, -1];
   for (let first = 0; first < found.length; first++) {
     const different = new Set();
