@@ -174,7 +174,7 @@ class Knowledge:
                     path=self.pinned.path_of(row["file_key"]),
                     record=row["record"],
                     char_start=row["char_start"] + start,
-                    char_end=row["char_start"] + end,
+                    char_end=row["char_start"] + min(end, len(row["text"])),
                     text=row["text"][start:end],
                 )
             )

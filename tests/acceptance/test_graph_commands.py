@@ -43,6 +43,10 @@ def test_relations_are_ranked(root: Path) -> None:
     assert [row["rank"] for row in rows] == list(range(1, len(rows) + 1))
     assert all(row["source_name"] == "Frota" for row in rows)
     assert rows[0]["weight"] >= rows[-1]["weight"]
+    for place in [row["evidence"] for row in rows if row["evidence"]]:
+        text = clew("show", root, place["path"], "--json").object["text"]
+        assert place["char_end"] <= len(text)
+        assert text[place["char_start"] : place["char_end"]] == place["text"]
 
 
 def test_claims_communities_and_reports(root: Path) -> None:
@@ -55,6 +59,8 @@ def test_claims_communities_and_reports(root: Path) -> None:
     reports = clew("graph", "reports", root, "--json").rows
     assert all(one["source"]["text"].split() == one["statement"].split() for row in reports for one in row["summary"])
     assert {row["id"] for row in communities} <= {row["id"] for row in reports}
+    places = [one for row in reports for one in row["evidence"]]
+    assert all(len(one["text"]) == one["char_end"] - one["char_start"] for one in places)
 
 
 def test_fanout_counts_nodes_and_simple_paths(root: Path) -> None:
