@@ -35,6 +35,7 @@ from clew.indexer.graph.gathering import (
     named_by,
     pair_numbers,
 )  # fmt: skip
+from clew.indexer.graph.homonyms import Senses, in_their_sense, names_of_one, sensed_keys, told_apart, write_keys
 from clew.indexer.graph.occurrences import Occurrences
 from clew.indexer.graph.passages import MODEL, blocks, of_documents, readings, unread
 from clew.indexer.graph.reading import KINDS, STANDS_FOR, Reader, RuleReader
@@ -180,9 +181,13 @@ class _Build:
 
     def _assemble(self, mentions: Mentions) -> None:
         documents = len(distinct_numbers(documents_of(self._chunks)))
-        may = eligible(mentions, documents)
         apart = self._parted()
-        aliases = self._resolve(mentions, may, apart)
+        senses = told_apart(self._work, mentions, names_of_one(mentions, apart), documents)
+        if senses is not None:
+            mentions = mentions.sensed(*sensed_keys(mentions, senses))
+        write_keys(self._work, mentions, senses)
+        may = eligible(mentions, documents)
+        aliases = self._resolve(mentions, may, apart, senses)
         by_form = {alias.form.key: alias for alias in aliases}
         root_of = np.array(
             [by_form[key].entity if key in by_form else -1 for key in mentions.form_keys.tolist()], dtype=np.int64
@@ -230,7 +235,9 @@ class _Build:
         rows = self._work.table("aliases").read(["form_key", "apart_from"], "apart_from IS NOT NULL")
         return dict(zip(rows["form_key"].to_pylist(), rows["apart_from"].to_pylist(), strict=True))
 
-    def _resolve(self, mentions: Mentions, may: NDArray[np.bool_], apart: Mapping[int, int]) -> list[Alias]:
+    def _resolve(
+        self, mentions: Mentions, may: NDArray[np.bool_], apart: Mapping[int, int], senses: Senses | None
+    ) -> list[Alias]:
         stated = self._work.table("claims").read(["subject", "object"], f"predicate = '{STANDS_FOR}'")
         forms = [form for form, is_ in zip(mentions.forms, may.tolist(), strict=True) if is_]
         return resolve(
@@ -238,6 +245,7 @@ class _Build:
             abbreviations=zip(stated["subject"].to_pylist(), stated["object"].to_pylist(), strict=True),
             apart=apart.items(),
             embed=self._embedded if self._work.embedder is not None else None,
+            senses=senses.told() if senses is not None else None,
         )
 
     def _embedded(self, names: Sequence[str]) -> NDArray[np.float32]:
@@ -264,7 +272,7 @@ class _Build:
         first[mentions.form[::-1]] = mentions.passages[::-1]
         at = np.searchsorted(self._chunks["chunk_key"].to_numpy(), first).clip(0, max(0, self._chunks.num_rows - 1))
         languages = self._chunks["language"].take(pa.array(at)).to_pylist() if self._chunks.num_rows else []
-        return match_phrases(mentions, may, table, languages, documents)
+        return in_their_sense(mentions, match_phrases(mentions, may, table, languages, documents))
 
     def _kept(self, mentions: Mentions, place: Ints, roots: Ints, counts: Ints, documents: int) -> NDArray[np.bool_]:
         """Which entities are worth a row: all in a small collection; else those of two documents, and what has a page."""

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from clew.errors import NoGraphError, NoSuchDocumentError, OptionError
 from clew.indexer.embedders.protocol import Embedder
 from clew.indexer.graph.build import BuildOptions, Built, build_graph
 from clew.indexer.graph.model_reading import ModelReader
+from clew.indexer.graph.names import key_of
 from clew.indexer.graph.passages import blocks, of_documents, unread
 from clew.indexer.graph.reading import Reader, RuleReader
 from clew.indexer.graph.schemas import ALIASES
@@ -38,18 +40,35 @@ class Estimate:
 
 
 def undo_merge(writer: Writer, form_key: int, embedder: Embedder | None, progress: Progress | None = None) -> Built:
-    """Take a form out of the entity it was merged into, for good. OptionError where it was not merged."""
+    """Take a form out of the entity it was merged into, or join what was told apart as a homonym, for good.
+
+    OptionError where it was neither.
+    """
     _require(writer)
     table = writer.tables["aliases"]
     rows = table.read_keys("form_key", np.array([form_key]), ALIASES.names)
     if not rows.num_rows or rows["how"][0].as_py() == "self":
         raise OptionError(f"{form_key:016x} is no merge of this graph; `clew graph merges` lists them.")
-    row = rows.drop_columns(["_rowaddr"]).to_pylist()[0]
-    row |= {"apart_from": row["entity_key"]}
+    if rows["how"][0].as_py() == "homonym":
+        rows = _common_form(table, rows["name"][0].as_py())
+        parted = rows["form_key"][0].as_py()  # from itself: see ALIASES
+    else:
+        parted = rows["entity_key"][0].as_py()
+    row = rows.drop_columns(["_rowaddr"]).to_pylist()[0] | {"apart_from": parted}
     table.commit(
         TableChange(delete=rows["_rowaddr"].to_numpy(), append=table.write(pa.Table.from_pylist([row], schema=ALIASES)))
     )
     return build_graph(writer, BuildOptions(read=False, anew=True), embedder, progress)
+
+
+def _common_form(table: Table, name: str) -> pa.Table:
+    """A form of this name in its commonest sense, with its address. OptionError where each was parted from another by hand."""
+    rows = table.read_with_addresses(ALIASES.names)
+    of_name = rows.filter(pc.equal(rows["name"], name)).sort_by("form_key")
+    for at, row in enumerate(of_name.to_pylist()):
+        if row["form_key"] == key_of(name, row["type"]) and row["apart_from"] is None:
+            return of_name.slice(at, 1)
+    raise OptionError(f"All forms of {name!r} were parted from another one by hand; one form keeps one such decision.")
 
 
 def delete_report(writer: Writer, community_key: int, *, community: bool = False) -> Snapshot:

@@ -21,6 +21,9 @@ from clew.indexer.number_sets import distinct_numbers
 Ints = NDArray[np.int64]
 
 
+ONE_BY_HAND = "what its documents say in different ways is one thing, by hand"
+
+
 def write_phrases(work: Work, mentions: Mentions, phrases: Phrases, keep: NDArray[np.bool_]) -> None:
     """Mentions of entities where a passage has their words without naming them as such."""
     form, passage, document = phrases.form[keep], phrases.passage[keep], phrases.document[keep]
@@ -52,7 +55,7 @@ def write_aliases(work: Work, aliases: Sequence[Alias], keys: Ints, apart: Mappi
     columns: dict[str, list[Any]] = {
         "form_key": [form.key for form in forms], "entity_key": [one.entity for one in chosen],
         "name": [form.name for form in forms], "type": [form.type for form in forms], "how": [one.how for one in chosen],
-        "reason": [one.reason for one in chosen], "similarity": [one.similarity for one in chosen],
+        "reason": [one.reason or (ONE_BY_HAND if apart.get(one.form.key) == one.form.key else "") for one in chosen], "similarity": [one.similarity for one in chosen],
         "documents": [form.documents for form in forms], "mentions": [form.mentions for form in forms],
         "apart_from": [apart.get(form.key) for form in forms],
     }  # fmt: skip

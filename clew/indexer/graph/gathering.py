@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from clew.indexer.graph.names import key_of
 from clew.indexer.graph.phrases import name_stems, phrase_key
 from clew.indexer.graph.reading import KINDS
 from clew.indexer.graph.resolution import Form
@@ -39,6 +40,15 @@ class Mentions:
     has: NDArray[np.bool_]  # (forms, kinds)
     defined: NDArray[np.float32]  # best definition of a form's rows
     passages: Ints  # chunk_key of each row
+    stored_keys: Ints  # form_key of each row as the table has it
+
+    def of_stored(self, keys: Ints) -> Mentions:
+        """The same, of a table that has these keys."""
+        return replace(self, stored_keys=keys)
+
+    def sensed(self, keys: Ints, senses: Mapping[int, str]) -> Mentions:
+        """The forms that these keys make, one a row; `senses`: of those that have one."""
+        return gather(self.table, (keys, senses)).of_stored(self.stored_keys)
 
 
 MENTION_COLUMNS = [
@@ -47,9 +57,19 @@ MENTION_COLUMNS = [
 ]  # fmt: skip
 
 
-def gather(table: pa.Table) -> Mentions:
-    """Forms, with their counts, of mention rows (see MENTION_COLUMNS)."""
-    keys, first, form = np.unique(table["form_key"].to_numpy(), return_index=True, return_inverse=True)
+def gather(table: pa.Table, keyed: tuple[Ints, Mapping[int, str]] | None = None) -> Mentions:
+    """Forms, with their counts, of mention rows (see MENTION_COLUMNS).
+
+    `keyed`: the form's key of each row, and the sense of those forms that have one; without it, a name and its type are one form,
+    whatever senses an earlier build told apart.
+    """
+    stored: Ints = table["form_key"].to_numpy()
+    keys, first, form = np.unique(keyed[0] if keyed else stored, return_index=True, return_inverse=True)
+    if keyed is None:
+        plain = _plain_keys(table, first)
+        if (plain != keys).any():
+            return gather(table.set_column(0, "form_key", pa.array(plain[form])), (plain[form], {})).of_stored(stored)
+    senses = keyed[1] if keyed else {}
     document = documents_of(table)
     names = table["name"].combine_chunks().take(pa.array(first)).to_pylist()
     types = table["type"].combine_chunks().take(pa.array(first)).to_pylist()
@@ -62,15 +82,21 @@ def gather(table: pa.Table) -> Mentions:
     defined = np.zeros(len(keys), dtype=np.float32)
     np.maximum.at(defined, form, table["definition_score"].fill_null(0.0).to_numpy())
     forms = [
-        Form(key=key, name=name, type=kind_, documents=docs, mentions=count, weight=weight)
+        Form(key=key, name=name, type=kind_, documents=docs, mentions=count, weight=weight, sense=senses.get(key, ""))
         for key, name, kind_, docs, count, weight in zip(
             keys.tolist(), names, types, counts.tolist(), mentions.tolist(), weights.tolist(), strict=True
         )
     ]
     return Mentions(
         table=table, form=form, document=document, kind=kind, forms=forms, form_keys=keys, has=has, defined=defined,
-        passages=table["chunk_key"].to_numpy(),
+        passages=table["chunk_key"].to_numpy(), stored_keys=stored,
     )  # fmt: skip
+
+
+def _plain_keys(table: pa.Table, rows: Ints) -> Ints:
+    """Keys of name and type alone, of these rows."""
+    names, types = (table[name].combine_chunks().take(pa.array(rows)).to_pylist() for name in ("name", "type"))
+    return np.fromiter(map(key_of, names, types), np.int64, count=len(rows))
 
 
 def documents_of(table: pa.Table) -> Ints:

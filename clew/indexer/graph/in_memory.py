@@ -136,7 +136,8 @@ def assemble(
     tables["entities"] = MemoryTable.of("entities", entities.filter(named), schemas["entities"])
     tables["reports"] = MemoryTable.of("reports", whole["reports"].read(schemas["reports"].names), schemas["reports"])
     options = BuildOptions(method=settings.method, min_size=settings.min_size, max_levels=settings.max_levels)
-    holder = _Holder(tables={"chunks": whole["chunks"], "links": whole["links"], **tables})
+    beside = {name: whole[name] for name in ("chunks", "links", "files")}
+    holder = _Holder(tables={**beside, **tables})
     build = _Build(cast("Writer", holder), options, embedder, Silence())
     build._chunks = chunks
     build._assemble(gather(mentions.read(MENTION_COLUMNS)))

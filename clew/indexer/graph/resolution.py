@@ -4,7 +4,8 @@ A form is a name as written, with the type that its places give it. Forms are me
 speaks against it; every merge keeps its reason, and one that was undone by hand never comes again. No step compares all with all:
 forms meet only where a key they share brings them together.
 
-Homonyms stay apart: forms of one name whose types disagree, each in documents enough, are two entities; a short form that could
+Homonyms stay apart: forms of one name whose types disagree, each in documents enough, are two entities, and so are the senses of one form
+that `homonyms` tells apart; a short form that could
 stand for two is neither; what differs in a number ("v1.2", "v1.3") is never one thing.
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -43,6 +44,7 @@ class Form:
     documents: int
     mentions: int
     weight: int  # of its kinds: titles before headings before names; decides which form is canonical
+    sense: str = ""  # of a name that stands for several things: which; '' for the commonest (see `homonyms`)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,30 +117,42 @@ def resolve(
     abbreviations: Iterable[tuple[str, str]] = (),
     apart: Iterable[tuple[int, int]] = (),
     embed: Callable[[Sequence[str]], NDArray[np.float32]] | None = None,
+    senses: Mapping[tuple[str, str], str] | None = None,
 ) -> list[Alias]:
-    """An alias a form, by form key. `abbreviations`: (short, long) as texts say; `embed`: vectors of names, of length 1."""
+    """An alias a form, by form key.
+
+    Args:
+        forms: all of them.
+        abbreviations: (short, long) as texts say.
+        apart: forms that a hand parted, in pairs.
+        embed: vectors of names, of length 1; None where there is no embedder.
+        senses: (name, sense) → why that sense stands by itself. Such forms join those of the same name and sense alone.
+    """
     ordered = sorted(forms, key=_order)
     groups = _Groups(forms={form.key: form for form in ordered}, apart=frozenset(apart))
     _merge_exact(groups, ordered)
-    _merge_normalised(groups, ordered)
-    _merge_abbreviations(groups, ordered, abbreviations)
+    common = [form for form in ordered if not form.sense]
+    _merge_normalised(groups, common)
+    _merge_abbreviations(groups, common, abbreviations)
     _merge_surnames(groups, ordered)
     if embed is not None:
-        _merge_similar(groups, ordered, embed)
+        _merge_similar(groups, common, embed)
     aliases: list[Alias] = []
     for form in sorted(forms, key=lambda one: one.key):
         root = groups.root(form.key)
         how, reason, similarity = groups.why.get(form.key, ("self", "", None))
+        if root == form.key and form.sense:
+            how, reason = "homonym", (senses or {}).get((form.name, form.sense), "")
         aliases.append(Alias(form=form, entity=root, how=how, reason=reason, similarity=similarity))
     return aliases
 
 
 def _merge_exact(groups: _Groups, forms: Sequence[Form]) -> None:
     """Forms of one name: places that say nothing of the type join those that do; types that disagree may be homonyms."""
-    by_name: dict[str, list[Form]] = defaultdict(list)
+    by_name: dict[tuple[str, str], list[Form]] = defaultdict(list)
     for form in forms:
-        by_name[form.name].append(form)
-    for name, same in by_name.items():
+        by_name[form.name, form.sense].append(form)
+    for (name, _), same in by_name.items():
         if len(same) < 2:
             continue
         typed = sorted((form for form in same if form.type), key=lambda form: (-form.documents, form.type))
@@ -271,7 +285,7 @@ def _merge_surnames(groups: _Groups, forms: Sequence[Form]) -> None:
             full[words[-1].casefold()].add(groups.root(form.key))
     for form in forms:
         known = full.get(form.name.casefold())
-        if known is None:
+        if known is None or form.sense:
             continue
         owners = known - {groups.root(form.key)}
         if (

@@ -56,12 +56,13 @@ ALIASES = pa.schema(
         pa.field("entity_key", _key, nullable=False),
         pa.field("name", pa.string(), nullable=False),
         pa.field("type", pa.string(), nullable=False),
-        pa.field("how", pa.string(), nullable=False),  # self | exact | normalised | abbreviation | embedding
+        pa.field("how", pa.string(), nullable=False),  # self | exact | normalised | abbreviation | embedding | homonym
         pa.field("reason", pa.string(), nullable=False),  # for people
         pa.field("similarity", pa.float32()),  # cosine, of `embedding` alone
         pa.field("documents", pa.int64(), nullable=False),
         pa.field("mentions", pa.int64(), nullable=False),
-        pa.field("apart_from", _key),  # the form it was kept apart from by hand (`clew graph merges --undo`)
+        # the form it was kept apart from by hand (`clew graph merges --undo`); itself: its senses are one, by hand
+        pa.field("apart_from", _key),
     ]
 )
 

@@ -353,6 +353,84 @@ def test_vectors_of_names_come_with_the_embedder_and_stay(root: Path) -> None:
     assert len(vectors) == graph_of(root).reports.num_rows
 
 
+HOMONYMS = {
+    "projects/mercury.md": "# Mercury\n\nMercury is a project that moves the Tide Register to Faro. Its sponsor is the Loft Council.\n",
+    "projects/steps.md": "# Steps\n\nNext, Mercury moves the Tide Register. The Loft Council meets on Mercury.\n",
+    "purchasing/mercury.md": "# Mercury\n\nMercury is a supplier of resin. Its papers are kept by Olive Brandt in Setúbal.\n",
+    "purchasing/resin.md": "# Resin\n\nWe buy resin from Mercury, and Olive Brandt checks each drum.\n",
+    "clinic/team.md": "# Team\n\nAna Prado is a nurse at the Ria Clinic. She works with Duarte Melo.\n",
+    "yard/team.md": "# Yard\n\nAna Prado is an engineer. She keeps the Halyard Crane.\n",
+    "tools/helm.md": "# Helm\n\nHelm is a tool that packs charts for the Quay Cluster.\n",
+    "tools/more.md": "# More\n\nHelm is a project of the Quay Cluster group.\n",
+}
+
+
+def homonyms(root: Path) -> dict[str, list[list[str]]]:
+    """By name, the documents of each entity of that name."""
+    graph = graph_of(root)
+    found: dict[str, list[list[str]]] = {}
+    for name in ("Mercury", "Ana Prado", "Helm"):
+        for one in graph.named(name):
+            places = graph.resolve([(int(key), 0, 1) for key in graph.passages_of(one)])
+            found.setdefault(name, []).append(sorted({place.path for place in places if place is not None}))
+        found[name].sort()
+    return found
+
+
+def test_two_things_of_one_name_are_two_entities_and_one_of_two_descriptions_is_one(tmp_path: Path) -> None:
+    root = tmp_path / "pages"
+    for path, text in HOMONYMS.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    (root / "purchasing" / "resin.md").unlink()
+    index(str(root), embedder="hashing:32", workers=0)
+    build(root)
+    (root / "purchasing" / "resin.md").write_text(HOMONYMS["purchasing/resin.md"])
+    update(root)
+    apart = {
+        "Mercury": [["projects/mercury.md", "projects/steps.md"], ["purchasing/mercury.md", "purchasing/resin.md"]],
+        "Ana Prado": [["clinic/team.md"], ["yard/team.md"]],
+        "Helm": [["tools/helm.md", "tools/more.md"]],
+    }
+    assert homonyms(root) == apart
+    assert_whole(graph_of(root))
+    graph = graph_of(root)
+    answers = {answer.text for answer in graph.answers(graph.named("Mercury")) if answer is not None}
+    assert {text.partition(" that ")[0].partition(" of ")[0] for text in answers} == {
+        "Mercury is a project",
+        "Mercury is a supplier",
+    }
+    fresh = tmp_path / "fresh"
+    shutil.copytree(root, fresh, ignore=shutil.ignore_patterns(".clew"))
+    index(str(fresh), embedder="hashing:32", workers=0)
+    build(fresh)
+    assert content(root, communities=False) == content(fresh, communities=False)
+    assert Index.open(str(root)).check(deep=True).findings == ()
+    # Whoever sees one of them sees one.
+    part = Index.open(str(root)).restricted(Restriction.of(["purchasing"])).knowledge
+    assert len(part.named("Mercury")) == 1
+    told = next(row for row in graph.aliases.to_pylist() if row["how"] == "homonym" and row["name"] == "Mercury")
+    assert "supplier" in told["reason"]
+    assert "project" in told["reason"]
+    with upkeep_of(place_of(root)) as upkeep:
+        undo_merge(upkeep.writer, told["form_key"], None)
+    joined = {
+        "Mercury": [sorted(path for home in apart["Mercury"] for path in home)],
+        "Ana Prado": apart["Ana Prado"],
+        "Helm": apart["Helm"],
+    }
+    assert homonyms(root) == joined
+    (root / "nova.md").write_text("# Nova\n\nUma página nova.\n")
+    update(root)
+    assert homonyms(root) == joined
+    assert_whole(graph_of(root))
+    # Where the second definition is gone, nothing is left to tell apart.
+    (root / "yard" / "team.md").unlink()
+    update(root)
+    assert homonyms(root)["Ana Prado"] == [["clinic/team.md"]]
+    assert_whole(graph_of(root))
+
+
 def test_contradictions_are_shown_both_ways(tmp_path: Path) -> None:
     root = tmp_path / "pages"
     root.mkdir()
@@ -382,22 +460,21 @@ def test_a_whole_graph_passes_the_check_and_so_does_one_that_waits_for_a_build(r
     assert Index.open(str(root)).check(deep=True).findings == ()
 
 
-@pytest.mark.parametrize(
-    ("table", "key", "said"),
-    [
-        ("entities", "entity_key", "unknown entity"),
-        ("communities", "community_key", "community that is not there"),
-        ("readings", "chunk_key", "that were not read"),
-    ],
-)
-def test_a_graph_that_names_what_is_not_there_is_found(root: Path, table: str, key: str, said: str) -> None:
+def test_a_graph_that_names_what_is_not_there_is_found(root: Path) -> None:
+    said = {
+        ("entities", "entity_key"): "unknown entity",
+        ("communities", "community_key"): "community that is not there",
+        ("readings", "chunk_key"): "that were not read",
+    }
     with upkeep_of(place_of(root)) as upkeep:
-        rows = upkeep.writer.tables[table].read_with_addresses([key])
-        upkeep.writer.tables[table].commit(TableChange(delete=rows["_rowaddr"].to_numpy()[:1]))
+        for table, key in said:
+            rows = upkeep.writer.tables[table].read_with_addresses([key])
+            upkeep.writer.tables[table].commit(TableChange(delete=rows["_rowaddr"].to_numpy()[:1]))
         upkeep.writer.publish()
     report = Index.open(str(root)).check()
     assert not report.ok
-    assert said in " ".join(finding.message for finding in report.findings if finding.check == "graph")
+    found = " ".join(finding.message for finding in report.findings if finding.check == "graph")
+    assert all(message in found for message in said.values()), found
 
 
 def test_a_quote_that_does_not_stand_in_its_passage_is_found(root: Path) -> None:
