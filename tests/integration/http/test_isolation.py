@@ -40,12 +40,31 @@ SEEDS = [1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3,
 OPTIONS: list[dict[str, Any]] = [
     {"k": 200},
     {"k": 5, "expand": {"hops": 3, "fanout": 16, "direction": "both"}, "explain": True},
-    {"k": 10, "offset": 7, "paths": ["bm25", "attributes"], "combine": "rrf", "over_fetch": 20},
+    {"k": 10, "offset": 7, "paths": ["bm25", "attributes"], "combine": "rrf", "over_fetch": 20, "highlights": True},
     {"k": 20, "where": "type:md -tag:nothing", "normalize": "zscore", "sentences": "off"},
-    {"k": 200, "paths": ["dense"], "expand": {"hops": 2, "direction": "in", "seeds": 3}, "normalize": "none"},
-    {"k": 200, "paths": ["tfidf", "bm25"], "weights": {"tfidf": 2.0}, "normalize": "l2", "intent": "off"},
+    {
+        "k": 200,
+        "paths": ["dense"],
+        "sentences": "off",
+        "expand": {"hops": 2, "direction": "in", "seeds": 3},
+        "normalize": "none",
+    },
+    {
+        "k": 200,
+        "paths": ["tfidf", "bm25"],
+        "sentences": "off",
+        "weights": {"tfidf": 2.0},
+        "normalize": "l2",
+        "intent": "off",
+    },
     {"k": 20, "abstain": "on", "combine": "max", "normalize": "minmax-observed", "expand": {"min_similarity": 0.1}},
-    {"k": 20, "abstain": "off", "combine": "mean", "expand": {"hops": 5, "fanout": 2, "budget": 10}},
+    {
+        "k": 20,
+        "abstain": "off",
+        "sentences": "off",
+        "combine": "mean",
+        "expand": {"hops": 5, "fanout": 2, "budget": 10},
+    },
 ]
 #: What tells of the moment or of the whole service, not of any file.
 MOMENTS = (
@@ -251,6 +270,7 @@ def contents(scene: Scene) -> list[str]:
         f"shared/facets?below={theirs}",
         f"shared/facets?below={mine}&where=type:md",
         f"shared/part?path={mine}/plan.md&start=40&length=60",
+        f"shared/part?path={mine}/plan.md&mark=report {OWN[theirs][0]}",
         "shared/snapshots?limit=0",
         "shared/nothing",
         "elsewhere/files",
@@ -297,20 +317,20 @@ def asking(scene: Scene) -> list[dict[str, Any]]:
 
 
 def test_search_of_a_strict_key_is_that_of_its_files_alone(asked: Asked) -> None:
-    for options in OPTIONS:
+    for number, options in enumerate(OPTIONS):
         found = trails = 0
-        for text in questions(asked.scene):
+        for text in questions(asked.scene)[number % 2 :: 2]:
             result = asked.is_alone("POST", "shared/search", json={"text": text, **options})
             found += len(result["hits"])
             trails += sum(bool(hit["trail"]) for hit in result["hits"])
-        assert found > 20
+        assert found >= 20
         assert trails > 0 or "offset" in options
 
 
 def test_search_of_a_limited_key_depends_on_the_words_of_others_alone(asked: Asked) -> None:
     """And differs from an index of its files alone by scores and order only: the same passages match."""
-    for options in OPTIONS:
-        for text in questions(asked.scene):
+    for number, options in enumerate(OPTIONS):
+        for text in questions(asked.scene)[(number + 1) % 2 :: 2]:
             question = {"text": text, **options}
             result = asked.is_free_of_others("POST", "shared/search", json=question)
             expected = asked.alone("POST", "shared/search", json=question)[2]
@@ -332,7 +352,7 @@ def test_search_of_a_limited_key_depends_on_the_words_of_others_alone(asked: Ask
 
 def test_context_and_answers_are_those_of_the_files_alone(asked: Asked) -> None:
     """Route and reason, entities passed by, reports read, statements, citations, cost, as one answer and as events."""
-    for text in questions(asked.scene):
+    for text in questions(asked.scene)[::2]:
         for budget in (100, 100_000):  # the larger one holds the whole collection
             question = {"text": text, "max_tokens": budget}
             asked.is_alone("POST", "shared/context", json=question)

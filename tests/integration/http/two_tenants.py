@@ -215,7 +215,7 @@ def _page(tenant: str, other: str, name: str, suffix: str, seed: float, say: Say
     chance.shuffle(targets)
     sections = []
     for number, target in enumerate(targets):
-        anchor, before, after = (say(_words(tenant, chance, count)) for count in (2, 25, 25))
+        anchor, before, after = (say(_words(tenant, chance, count)) for count in (2, 12, 12))
         heading, target = say(f"{SHARED[number % len(SHARED)]} {number}"), say.where(target)
         if suffix == ".html":
             sections.append(f'<h2>{heading}</h2><p>{before} <a href="{target}">{anchor}</a> {after}</p>')

@@ -114,6 +114,8 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         shutil.copytree(
             handbook(), book, ignore=shutil.ignore_patterns(".clew", "ru", "quality", "telemetry", "meetings")
         )
+        (book / "ru").mkdir()
+        shutil.copy(handbook() / "ru/ключи-подписи.md", book / "ru")
         (book / "broken.pdf").write_bytes(b"%PDF-1.4 nothing else")
         write_hostile_collection(hostile)
         live.mkdir()
@@ -239,6 +241,17 @@ def visit(browser: Browser, faults: list[str]) -> Iterator[Callable[..., Page]]:
     assert not faults
 
 
+#: Follows a link of the page, as a click does.
+GO = "(href) => { const a = document.createElement('a'); a.href = href; document.body.append(a); a.click(); a.remove(); }"
+
+
+def go(page: Page, selector: str = "h1", **state: Any) -> None:
+    """Move within the page, and wait until what was there before has gone."""
+    page.evaluate("() => document.querySelector('main').firstElementChild?.setAttribute('data-before', '')")
+    page.evaluate(GO, f"?{urlencode(state, doseq=True)}")
+    page.wait_for_selector(f"main {selector}", state="attached")
+
+
 def until(condition: Callable[[], object]) -> None:
     """Wait for a condition. Each look at a page is work for three processes: not too many of them."""
     end = time.monotonic() + PATIENCE
@@ -248,5 +261,10 @@ def until(condition: Callable[[], object]) -> None:
 
 
 def holds(page: Page, condition: str, argument: Any = None) -> None:
-    """Wait until a function of the page gives something. (Playwright's own way compiles a string, which the policy forbids.)"""
-    until(lambda: page.evaluate(condition, argument))
+    """Wait until a function of the page gives something; the page itself looks, as each look from here is work for three processes.
+    (Playwright's own way compiles a string, which the policy forbids.)"""
+    page.evaluate(
+        f"async ([argument, end]) => {{ while (!({condition})(argument)) {{ if (performance.now() > end) throw new Error('it did not"
+        " come about in time'); await new Promise((done) => setTimeout(done, 25)); } }",
+        [argument, PATIENCE * 1000],
+    )

@@ -6,11 +6,12 @@ Deleted, a file's name could take over the browser of whoever searches for it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from functools import partial
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.integration.web import conftest
 from tests.integration.web.conftest import Site, holds, until
 from tests.integration.web.payloads import ALL, EAGER, PATIENT, SHARED, name_of
 
@@ -35,14 +36,7 @@ FOREIGN = """() => {
     if (name.startsWith('on') || name === 'srcdoc' || name === 'style' || (/^(href|src|action|formaction|xlink:href)$/.test(name) && /^\\s*(java|vb|data)/i.test(value))) found.push(node);
   return found.map((node) => node.outerHTML.slice(0, 200));
 }"""
-GO = "(href) => { const a = document.createElement('a'); a.href = href; document.body.append(a); a.click(); a.remove(); }"
-
-
-def go(page: Page, selector: str = "h1", **state: Any) -> None:
-    """Move within the page, and wait until what was there before has gone."""
-    page.evaluate("() => document.querySelector('main').firstElementChild?.setAttribute('data-before', '')")
-    page.evaluate(GO, f"?{urlencode({'c': 'hostile', **state}, doseq=True)}")
-    page.wait_for_selector(f"main {selector}", state="attached")
+go = partial(conftest.go, c="hostile")
 
 
 def clean(page: Page) -> None:
