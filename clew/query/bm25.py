@@ -127,7 +127,8 @@ class Bm25Path:
             complete = fetched < limit or limit >= documents
             if complete or int(np.count_nonzero(keep & (scores > scores[-1]))) >= k:
                 return Candidates.best(ordinals[keep], scores[keep], k, self._universe.tie)
-            limit = min(documents, limit * 4)
+            # A border within a large tie is passed in few steps: each one fetches anew what the one before it did.
+            limit = min(documents, limit * 16)
             if allowed is not None and _KEY_COST * live < _HIT_COST * limit:
                 return self._among(query, k, np.flatnonzero(allowed))
 

@@ -231,6 +231,7 @@ class Index:
         if not len(self._pinned.universe):
             return
         self.answer(SearchRequest(text="warm", k=1))
+        self._pinned.keep_particulars()
         if self._pinned.snapshot.edges:
             from clew.query import compiled
 

@@ -622,7 +622,7 @@ class Searcher:
         wanted = distinct_numbers(np.concatenate(ordinals))
         if not len(wanted):
             return {}
-        return dict(zip(wanted.tolist(), self._pinned.read_chunks(wanted).to_pylist(), strict=True))
+        return dict(zip(wanted.tolist(), self._pinned.hit_rows(wanted), strict=True))
 
     # --- hits ----------------------------------------------------------------------------------
 
@@ -641,20 +641,20 @@ class Searcher:
             return []
         trails = Trails(self._pinned, expansion, ordinals)
         explanations = self._explained(asked, answered, expansion, ordinals, scores) if request.explain else None
-        template = self._pinned.snapshot.site.url_template
+        template, chunks = self._pinned.snapshot.site.url_template, self._pinned.chunks
         highlighter = Highlighter(asked.terms) if request.highlights else None
         hits = []
         for rank, (ordinal, score) in enumerate(zip(ordinals.tolist(), scores.tolist(), strict=True)):
             row = rows[ordinal]
-            path = self._pinned.path_of(row["file_key"])
+            path = self._pinned.path_of(int(chunks.file_keys[ordinal]))
             hits.append(
                 Hit(
                     rank=request.offset + rank + 1,
                     score=round(score, 9),
                     path=path,
                     record=row["record"],
-                    chunk_key=self._pinned.public_key(row["chunk_key"]),
-                    char_start=row["char_start"],
+                    chunk_key=self._pinned.public_key(int(chunks.universe.keys[ordinal])),
+                    char_start=int(chunks.char_starts[ordinal]),
                     char_end=row["char_end"],
                     location=location_of(row["location_unit"], row["location_value"]),
                     url=url_of(self._root, template, path),
