@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from typing import Any
 
 from clew.connectors.listing import ListingTally, list_entries
 from clew.connectors.location import Root
+from clew.errors import OptionError
 from clew.indexer import changes as diff
 from clew.indexer.changes import Added, Changed, Changes, KnownFiles
 from clew.indexer.configuration import read_config
@@ -123,13 +125,29 @@ def _named(changes: Changes) -> Iterator[dict[str, str]]:
         yield {"change": "renamed", "path": renamed.entry.path, "from": renamed.known.path}
 
 
+def _checked(options: Mapping[str, Any]) -> dict[str, Any]:
+    given = {name: options[name] for name in ("include", "exclude", "hidden") if options.get(name) is not None}
+    parts = {name: (value,) if isinstance(value, str) else value for name, value in given.items()}
+    checked = {name: value for name, value in options.items() if name not in ("include", "exclude", "hidden")}
+    known = {each.name for each in fields(RunOptions)}
+    for name in checked:
+        if name not in known:
+            there_are = ", ".join(sorted(known | {"config", "exclude", "hidden", "include", "progress"}))
+            raise OptionError(f"There is no option {name!r} of an indexing run; there are {there_are}.")
+    if parts:
+        whole = checked.get("selection") or {}
+        checked["selection"] = {**(whole if isinstance(whole, Mapping) else whole.model_dump()), **parts}
+    return checked
+
+
 def index(root: str, *, config: str | None = None, progress: Any = None, **options: Any) -> IndexReport:
     """Build the index of a root, or bring it up to date.
 
     `options` are those of `RunOptions`: index, storage_options, embedder, settings, selection, workers, full, wait,
-    accept_mass_delete. What they leave open, `config` decides, or the `clew.yaml` beside the data. Raises
-    `clew.errors.ClewError`.
+    accept_mass_delete, graph; and include, exclude and hidden, which are parts of selection. What they leave open, `config`
+    decides, or the `clew.yaml` beside the data. Raises `clew.errors.ClewError`.
     """
+    options = _checked(options)
     configured = read_config(Root.parse(root, options.get("storage_options")).require(), config)
     selection = options.get("selection")
     if selection is None or isinstance(selection, Mapping):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +21,7 @@ from clew.query.pinned import PinnedIndex
 from clew.query.restriction import Restriction
 from clew_client.answers import Answer, AskRequest
 from clew_client.routing import RouteCalibration, RouteReport
+from clew_client.rows import Listed
 from clew_client.service import ChunkAnswer, Facets, TextPart
 from clew_client.types import (
     Calibration,
@@ -230,8 +231,8 @@ class Index:
         """Load what searches need, so that the first one does not wait for it."""
         if not len(self._pinned.universe):
             return
-        self.answer(SearchRequest(text="warm", k=1))
         self._pinned.keep_particulars()
+        self.answer(SearchRequest(text="warm", k=1))
         if self._pinned.snapshot.edges:
             from clew.query import compiled
 
@@ -429,13 +430,13 @@ class Index:
 
     def links(
         self, *, path: str | None = None, direction: str | None = None, state: str | None = None, skip: int = 0
-    ) -> Iterator[LinkRow]:
+    ) -> Listed[LinkRow]:
         """Written links, by source, without the first `skip`; `direction` is `out`, `in` or None for both, of `path`."""
-        return self._inspector.links(path, direction=direction, state=state, skip=skip)
+        return Listed(self._inspector.links(path, direction=direction, state=state, skip=skip))
 
-    def files(self, where: str | None = None, *, skip: int = 0) -> Iterator[FileRow]:
+    def files(self, where: str | None = None, *, skip: int = 0) -> Listed[FileRow]:
         """Files by path, without the first `skip`."""
-        return self._inspector.files(where, skip=skip)
+        return Listed(self._inspector.files(where, skip=skip))
 
     def chunk(self, chunk_key: int) -> ChunkAnswer:
         """A chunk by the key that a hit told, with its document. NoSuchDocumentError where there is none."""
@@ -464,9 +465,9 @@ class Index:
 
         return tuple(kept_snapshots(self._place, newest))[::-1]
 
-    def errors(self, *, skip: int = 0) -> Iterator[ErrorRow]:
+    def errors(self, *, skip: int = 0) -> Listed[ErrorRow]:
         """The ledger, without the first `skip`."""
-        return self._inspector.errors(skip=skip)
+        return Listed(self._inspector.errors(skip=skip))
 
     def status(self) -> Status:
         """How the index is."""

@@ -42,6 +42,28 @@ class Rows(Generic[T]):
         return rows_to_pandas(tuple(self))
 
 
+class Listed(Iterator[T]):
+    """Rows of an index that is read directly, each made as it is asked for: they are gone through once."""
+
+    def __init__(self, rows: Iterator[T]) -> None:
+        self._rows = rows
+
+    def __next__(self) -> T:
+        return next(self._rows)
+
+    def to_list(self) -> list[T]:
+        """All rows that are left."""
+        return list(self._rows)
+
+    def to_arrow(self) -> Any:
+        """All rows that are left as a pyarrow Table."""
+        return rows_to_arrow(tuple(self._rows))
+
+    def to_pandas(self) -> Any:
+        """All rows that are left as a pandas DataFrame; needs pandas."""
+        return rows_to_pandas(tuple(self._rows))
+
+
 class AsyncRows(Generic[T]):
     """Likewise, for `async for`."""
 

@@ -177,14 +177,20 @@ class SearchResult(_Result):
 
 def rows_to_arrow(rows: tuple[BaseModel, ...]) -> Any:
     """Rows as a pyarrow Table."""
-    import pyarrow as pa
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise ImportError("A table needs the package pyarrow: pip install pyarrow") from error
 
     return pa.Table.from_pylist([_flat(row) for row in rows])
 
 
 def rows_to_pandas(rows: tuple[BaseModel, ...]) -> Any:
     """Rows as a pandas DataFrame; nothing but pandas is needed for it."""
-    import pandas as pd
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError("A DataFrame needs the package pandas: pip install pandas") from error
 
     return pd.DataFrame([_flat(row) for row in rows])
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from clew.errors import OptionError
 from clew.examples import handbook, judgements, questions
 from tests.acceptance.commands import clew, environment, process, write
 
@@ -151,6 +152,28 @@ def test_include_and_exclude_choose_files(root: Path) -> None:
     write(root, {"a.md": "# A\n", "drafts/b.md": "# B\n", "c.txt": "c"})
     clew("index", root, *INDEX, "--include", "**/*.md", "--include", "*.md", "--exclude", "drafts/**")
     assert [row["path"] for row in clew("files", root, "--json").rows] == ["a.md"]
+
+
+def test_lists_in_python_are_iterators_and_tables_as_from_the_client(indexed: Path) -> None:
+    """The interface promises the same of `clew.open` and `clew.Client`: `to_arrow` where there is a list."""
+    import clew as package
+
+    with package.open(str(indexed)) as index:
+        links, files = list(index.links()), list(index.files(where="type:pdf"))
+        assert index.links().to_arrow().num_rows == len(links)
+        assert index.files(where="type:pdf").to_arrow()["path"].to_pylist() == [row.path for row in files]
+        assert next(index.files()).path == next(iter(index.files().to_list())).path
+        assert index.errors().to_list() == []
+
+
+def test_python_takes_the_choice_of_files_as_the_command_does_and_refuses_what_it_does_not_know(root: Path) -> None:
+    """`exclude="…"` is what anybody tries first; a slip of the pen gets a sentence with what there is."""
+    import clew as package
+
+    write(root, {"a.md": "The ebb.", "b.md": "The flood."})
+    assert package.index(str(root), embedder="none", workers=0, exclude="b.md").files.added == 1
+    with pytest.raises(OptionError, match=r"no option 'exlude' of an indexing run; there are .*exclude"):
+        package.index(str(root), exlude=["b.md"])
 
 
 def test_python_obeys_the_settings_beside_the_data_as_the_command_does(root: Path, tmp_path: Path) -> None:
