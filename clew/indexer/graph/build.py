@@ -246,6 +246,7 @@ class _Build:
             apart=apart.items(),
             embed=self._embedded if self._work.embedder is not None else None,
             senses=senses.told() if senses is not None else None,
+            together=mentions.together,
         )
 
     def _embedded(self, names: Sequence[str]) -> NDArray[np.float32]:

@@ -15,6 +15,7 @@ from clew.indexer.graph.names import key_of
 from clew.indexer.graph.phrases import name_stems, phrase_key
 from clew.indexer.graph.reading import KINDS
 from clew.indexer.graph.resolution import Form
+from clew.indexer.number_sets import is_among
 
 Ints = NDArray[np.int64]
 
@@ -41,6 +42,12 @@ class Mentions:
     defined: NDArray[np.float32]  # best definition of a form's rows
     passages: Ints  # chunk_key of each row
     stored_keys: Ints  # form_key of each row as the table has it
+
+    def together(self, one: Form, other: Form) -> bool:
+        """Whether two forms stand in one document."""
+        places = np.searchsorted(self.form_keys, [one.key, other.key])
+        homes = [self.document[self.form == place] for place in places.tolist()]
+        return bool(is_among(*homes).any())
 
     def of_stored(self, keys: Ints) -> Mentions:
         """The same, of a table that has these keys."""

@@ -20,6 +20,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import fsum
 
 import numpy as np
 import pyarrow as pa
@@ -298,7 +299,7 @@ class _Around:
         self, name: str, document: int, groups: Sequence[Sequence[int]], around: Sequence[frozenset[str]]
     ) -> int | None:
         own = self.names[name, document]
-        score = [round(sum(1.0 / self.documents[one] for one in own & theirs), 9) for theirs in around]
+        score = [fsum(1.0 / self.documents[one] for one in own & theirs) for theirs in around]
         if score.count(max(score)) == 1:
             return score.index(max(score))
         near = [max(_common(self._folder(document), self._folder(one)) for one in group) for group in groups]

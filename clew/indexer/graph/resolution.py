@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.indexer.graph.lexicon import PERSONAL_TITLES
+from clew.indexer.graph.lexicon import PERSONAL_TITLES, lexicon
 
 HOMONYM_DOCUMENTS = 2  # a type counts as a reading of its own from so many documents on,
 HOMONYM_SHARE = 0.25  # and from such a share of the name's typed documents
@@ -118,6 +118,7 @@ def resolve(
     apart: Iterable[tuple[int, int]] = (),
     embed: Callable[[Sequence[str]], NDArray[np.float32]] | None = None,
     senses: Mapping[tuple[str, str], str] | None = None,
+    together: Callable[[Form, Form], bool] | None = None,
 ) -> list[Alias]:
     """An alias a form, by form key.
 
@@ -126,6 +127,7 @@ def resolve(
         abbreviations: (short, long) as texts say.
         apart: forms that a hand parted, in pairs.
         embed: vectors of names, of length 1; None where there is no embedder.
+        together: whether two forms stand in one document; None: as if they did.
         senses: (name, sense) → why that sense stands by itself. Such forms join those of the same name and sense alone.
     """
     ordered = sorted(forms, key=_order)
@@ -134,7 +136,7 @@ def resolve(
     common = [form for form in ordered if not form.sense]
     _merge_normalised(groups, common)
     _merge_abbreviations(groups, common, abbreviations)
-    _merge_surnames(groups, ordered)
+    _merge_surnames(groups, ordered, together)
     if embed is not None:
         _merge_similar(groups, common, embed)
     aliases: list[Alias] = []
@@ -273,8 +275,12 @@ def _merge_abbreviations(groups: _Groups, forms: Sequence[Form], stated: Iterabl
             )
 
 
-def _merge_surnames(groups: _Groups, forms: Sequence[Form]) -> None:
-    """A person's last name alone, where all full names that end in it are one person's."""
+def _merge_surnames(groups: _Groups, forms: Sequence[Form], together: Callable[[Form, Form], bool] | None) -> None:
+    """A person's last name alone, where all full names that end in it are one person's, and some document has both.
+
+    Without the latter, "Watson" was Thomas Watson in a collection that tells of a machine.
+    """
+    ordinary = lexicon("en").common
     full: dict[str, set[int]] = defaultdict(set)
     for form in forms:
         if form.type != "person" or groups.type_of(groups.root(form.key)) != "person":
@@ -297,7 +303,13 @@ def _merge_surnames(groups: _Groups, forms: Sequence[Form]) -> None:
         ):
             continue
         root, owner = groups.root(form.key), next(iter(owners))
-        if groups.type_of(root) in ("", "person") and groups.forms[owner].documents >= groups.forms[root].documents:
+        known_for = groups.forms[owner].documents >= groups.forms[root].documents
+        if (
+            groups.type_of(root) in ("", "person")
+            and known_for
+            and form.name.casefold() not in ordinary
+            and (together is None or together(groups.forms[owner], form))
+        ):
             full_name = groups.forms[owner].name
             groups.merge(
                 owner, root, "abbreviation", f"{full_name!r} is the only full name here that ends in {form.name!r}"
