@@ -231,8 +231,8 @@ class Index:
         """Load what searches need, so that the first one does not wait for it."""
         if not len(self._pinned.universe):
             return
-        self._pinned.keep_particulars()
         self.answer(SearchRequest(text="warm", k=1))
+        self._pinned.keep_particulars()
         if self._pinned.snapshot.edges:
             from clew.query import compiled
 
