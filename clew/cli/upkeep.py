@@ -10,7 +10,7 @@ import typer
 from clew.cli.indexing import seconds
 from clew.cli.models import REPLIES
 from clew.cli.options import AsJson, IndexPlace, Root, StorageOptions, storage
-from clew.cli.output import counted, print_json, print_json_lines, print_text, progress, say, size_text
+from clew.cli.output import counted, one_line, print_json, print_json_lines, print_text, progress, say, size_text
 
 if TYPE_CHECKING:
     from clew.indexer.place import Place
@@ -182,6 +182,7 @@ def diff(
     if as_json:
         print_json_lines(rows)
         return
+    told = False
     marks = {"added": "+", "removed": "-", "changed": "~", "renamed": ">"}
     for row in rows:
         line = f"{marks[row.change]} {row.what:<5} {row.path}"
@@ -191,7 +192,10 @@ def diff(
             line += f"  {' '.join((row.text or '').split())[:80]}"
         elif row.what == "link":
             line += f"  {row.href} -> {row.target or row.state}"
-        print_text(line)
+        print_text(one_line(line))
+        told = True
+    if not told:
+        say(f"no file, passage or link differs between the snapshots {former} and {latter}")
 
 
 def _number(place: Place, text: str) -> int:

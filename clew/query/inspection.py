@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import posixpath
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -139,12 +140,20 @@ class Inspector:
                 state=row["state"],
             )
 
+    def _meant(self, path: str) -> str:
+        """A hint where the path is one of a file here with `./` or folders above the root before it, as a shell completes it."""
+        parts = posixpath.normpath(path).split("/")
+        ends = ["/".join(parts[start:]) for start in range(min(len(parts), 64))]
+        found = pc.filter(self._pinned.files["path"], pc.is_in(self._pinned.files["path"], pa.array(ends, pa.string())))
+        return f" Is {max(found.to_pylist(), key=len)!r} meant?" if len(found) else ""
+
     def _file(self, path: str) -> dict[str, Any]:
         files = self._pinned.files
         rows = np.flatnonzero(pc.equal(files["path"], path).to_numpy(zero_copy_only=False))
         if not len(rows):
             raise NoSuchDocumentError(
                 f"The index holds no file {path!r}; paths are relative to the root, as `clew files` shows them."
+                + self._meant(path)
             )
         row: dict[str, Any] = files.slice(int(rows[0]), 1).to_pylist()[0]
         return row

@@ -358,6 +358,8 @@ def test_show_gives_one_document(indexed: Path) -> None:
     text = clew("show", indexed, "ops/signing-keys.md").out
     assert "title: Signing keys" in text
     assert shown["text"] in text
+    for written in ("./ops/signing-keys.md", str(indexed / "ops/signing-keys.md")):  # as a shell completes it
+        assert "Is 'ops/signing-keys.md' meant?" in clew("show", indexed, written).sentence
 
 
 def test_show_of_records_asks_which_and_gives_it(indexed: Path) -> None:
