@@ -200,15 +200,17 @@ class Linker:
         targets: list[_Target] = []
         source = -1
         path = ""
+        roots: tuple[bool, ...] = ()
         met: dict[tuple[object, ...], _Target] = {}  # of one file: a page links to another many times
         for count, (file_key, *link) in enumerate(rows, 1):
             if file_key != source:
                 source, path = file_key, self._path_of_key(file_key)
+                roots = own_roots(path, self._site.roots)
                 met.clear()
             key = tuple(link)
             target = met.get(key)
             if target is None:
-                target = met[key] = self._resolve(source, path, *link)
+                target = met[key] = self._resolve(source, path, roots, *link)
             targets.append(target)
             if count % 1000 == 0:
                 tick(1000)
@@ -232,13 +234,20 @@ class Linker:
         )
 
     def _resolve(
-        self, source_file: int, source: str, source_record: int, href: str, base_href: str | None, kind: str
+        self,
+        source_file: int,
+        source: str,
+        roots: tuple[bool, ...],  # see `own_roots`
+        source_record: int,
+        href: str,
+        base_href: str | None,
+        kind: str,
     ) -> _Target:
         name = self._records.name(source_file, source_record)
         if not means_one_thing(href, LinkKind(kind), name):
             outcome = self._outcome(source, name, href, base_href, kind)
         else:
-            key = (href, kind, own_roots(source, self._site.roots))
+            key = (href, kind, roots)
             met = self._met.get(key)
             if met is None:
                 if len(self._met) >= MOST_REMEMBERED:

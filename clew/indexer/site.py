@@ -130,6 +130,7 @@ def _enough(votes: Iterable[Evidence]) -> bool:
 
 def _poll(links: Iterable[Evidence], paths: Paths) -> _Votes:
     votes = _Votes()
+    roots: dict[str, list[tuple[_Root, int]]] = {}  # by path: many pages link to the same ones
     for source, href in links:
         segments = _segments(href)
         if not segments:
@@ -138,7 +139,9 @@ def _poll(links: Iterable[Evidence], paths: Paths) -> _Votes:
         if link in votes.all_links:
             continue
         votes.all_links.add(link)
-        for root, depth in _roots_of(segments, paths):
+        if link[1] not in roots:
+            roots[link[1]] = _roots_of(segments, paths)
+        for root, depth in roots[link[1]]:
             votes.links[root][link] = depth
     return votes
 
