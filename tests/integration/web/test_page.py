@@ -11,12 +11,11 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 
 import clew
 from clew.daemon.keys import Keys
-from tests.integration.web.conftest import Site, holds, until
+from tests.integration.web.conftest import HTTP, Site, holds, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
@@ -98,7 +97,7 @@ def test_page_works_below_a_path_of_a_proxy(site: Site, visit: Callable[..., Pag
                 name: value for name, value in self.headers.items() if name.lower() not in ("connection", "host")
             }
             headers |= {"Host": self.headers["Host"], "Accept-Encoding": "identity"}
-            answer = httpx.request(self.command, site.base + inner, content=body, headers=headers)
+            answer = HTTP.request(self.command, site.base + inner, content=body, headers=headers)
             self.send_response(answer.status_code)
             for name, value in answer.headers.items():
                 if name not in ("transfer-encoding", "connection"):
