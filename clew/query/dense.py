@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from clew.errors import EmbedderMismatchError
 from clew.indexer.number_sets import distinct_numbers
 from clew.query.candidates import Candidates, Mask, Ordinals, Scores, Universe
+from clew.query.coarse import CoarseVectors
 
 Vectors = NDArray[np.float32]
 
@@ -36,12 +37,21 @@ class NearestIndex(Protocol):
 class DensePath:
     """Cosine similarity of unit vectors. Safe to share between threads."""
 
-    def __init__(self, vectors: Vectors, filled: Mask, universe: Universe, index: NearestIndex | None = None) -> None:
-        """`vectors`: (n, d) in ordinal order, perhaps memory-mapped, unit length where `filled`."""
+    def __init__(
+        self,
+        vectors: Vectors,
+        filled: Mask,
+        universe: Universe,
+        index: NearestIndex | None = None,
+        coarse: CoarseVectors | None = None,
+    ) -> None:
+        """`vectors`: (n, d) in ordinal order, perhaps memory-mapped, unit length where `filled`. `coarse`: of the same rows; what
+        it rules out is not read."""
         self._vectors = vectors
         self._filled = filled
         self._universe = universe
         self._index = index
+        self._coarse = coarse
 
     def search(self, query: Vectors, k: int, allowed: Mask | None = None) -> Candidates:
         """The `k` nearest of the allowed chunks that have a vector; all of them where there are fewer."""
@@ -84,40 +94,55 @@ class DensePath:
 
     def _nearest(self, query: Vectors, k: int, pool: Mask) -> Ordinals:
         """Every chunk of the pool that can be among its `k` nearest, given the rounding of float32."""
+        asked = None if self._coarse is None else self._coarse.asked(query)
         kept: list[Ordinals] = []
-        values: list[Vectors] = []
+        least: list[Vectors] = []
+        most: list[Vectors] = []
         floor = -np.inf
         for start in range(0, len(pool), BLOCK):
             rows = np.flatnonzero(pool[start : start + BLOCK])
             if not len(rows):
                 continue
-            block = self._vectors[start : start + BLOCK]
-            # Not `block @ query`: BLAS spreads a block over all cores and its threads wait for each other spinning. 102,000 × 256 on
-            # two cores: 7.9 CPU-ms idle and 30 beside others; row by row 3.5, and the cores are for other questions.
-            if len(rows) < _GATHER_BELOW * len(block):
-                cosine = np.vecdot(np.asarray(block[rows], dtype=np.float32), query)
-            elif len(rows) == len(block):
-                cosine = np.vecdot(np.asarray(block, dtype=np.float32), query)
+            end = min(start + BLOCK, len(pool))
+            if self._coarse is not None and asked is not None and len(rows) >= _GATHER_BELOW * (end - start):
+                lower, upper = self._coarse.bounds(asked, start, end)
+                if len(rows) < end - start:
+                    lower, upper = lower[rows], upper[rows]
             else:
-                cosine = np.vecdot(np.asarray(block, dtype=np.float32), query)[rows]
-            near = cosine >= floor - _SLACK
+                lower = self._cosines(query, start, end, rows)
+                upper = lower + np.float32(_SLACK)
+            near = upper >= floor
             kept.append(rows[near] + start)
-            values.append(cosine[near])
+            least.append(lower[near])
+            most.append(upper[near])
             if sum(len(part) for part in kept) > 4 * k + BLOCK:
-                floor = _trim(kept, values, k)
+                floor = _trim(kept, least, most, k)
         if not kept:
             return np.empty(0, dtype=np.int64)
-        _trim(kept, values, k)
+        _trim(kept, least, most, k)
         return kept[0]
 
+    def _cosines(self, query: Vectors, start: int, end: int, rows: NDArray[np.intp]) -> Vectors:
+        """In float32, of some rows of a block.
 
-def _trim(kept: list[Ordinals], values: list[Vectors], k: int) -> float:
-    """Leave what may be among the `k` best; the k-th best so far."""
-    ordinals, cosine = np.concatenate(kept), np.concatenate(values)
+        Not `block @ query`: BLAS spreads a block over all cores and its threads wait for each other spinning. 102,000 × 256 on
+        two cores: 7.9 CPU-ms idle and 30 beside others; row by row 3.5, and the cores are for other questions.
+        """
+        block = self._vectors[start:end]
+        if len(rows) < _GATHER_BELOW * len(block):
+            gathered: Vectors = np.vecdot(np.asarray(block[rows], dtype=np.float32), query)
+            return gathered
+        cosines: Vectors = np.vecdot(np.asarray(block, dtype=np.float32), query)
+        return cosines if len(rows) == len(block) else cosines[rows]
+
+
+def _trim(kept: list[Ordinals], least: list[Vectors], most: list[Vectors], k: int) -> float:
+    """Leave what may be among the `k` best; what the k-th best so far has at least."""
+    ordinals, lower, upper = np.concatenate(kept), np.concatenate(least), np.concatenate(most)
     floor = -np.inf
-    if len(cosine) > k:
-        floor = float(np.partition(cosine, len(cosine) - k)[len(cosine) - k])
-        near = cosine >= floor - _SLACK
-        ordinals, cosine = ordinals[near], cosine[near]
-    kept[:], values[:] = [ordinals], [cosine]
+    if len(lower) > k:
+        floor = float(np.partition(lower, len(lower) - k)[len(lower) - k])
+        near = upper >= floor
+        ordinals, lower, upper = ordinals[near], lower[near], upper[near]
+    kept[:], least[:], most[:] = [ordinals], [lower], [upper]
     return floor

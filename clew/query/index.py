@@ -16,6 +16,7 @@ from clew.errors import EmbedderMismatchError, NoIndexError, OptionError
 from clew.indexer.embedders.protocol import Embedder
 from clew.indexer.place import Place
 from clew.indexer.snapshots import Snapshot, Statistics
+from clew.query import coarse
 from clew.query.inspection import Inspector, degraded
 from clew.query.pinned import PinnedIndex
 from clew.query.restriction import Restriction
@@ -231,6 +232,8 @@ class Index:
         """Load what searches need, so that the first one does not wait for it."""
         if not len(self._pinned.universe):
             return
+        if self.has_vectors and len(self._pinned.universe) >= coarse.WORTH_IT:
+            coarse.load()
         self.answer(SearchRequest(text="warm", k=1))
         self._pinned.keep_particulars()
         if self._pinned.snapshot.edges:

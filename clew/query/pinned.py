@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from clew.query.graph import LinkGraph
 
 T = TypeVar("T")
+Number = TypeVar("Number", np.float32, np.int8)
 TEXT_COLUMNS = [
     "chunk_key", "file_key", "record_number", "record", "title", "heading_path", "text", "tail", "char_start", "char_end",
     "location_unit", "location_value", "token_count", "language",
@@ -73,6 +74,16 @@ class _Explanation:
             f"Snapshot {self.number} at {self.place.address} was swept while it was being read, as it had been "
             "superseded longer ago than snapshots are kept. Open the index again; `clew snapshots ROOT pin` keeps one."
         )
+
+
+def memory(shape: tuple[int, int], kind: type[Number]) -> NDArray[Number]:
+    """Zeros; from some size on in a file without a name, which the system may page out."""
+    if np.dtype(kind).itemsize * shape[0] * shape[1] <= 256 << 20:
+        return np.zeros(shape, dtype=kind)
+    cache = cache_directory()
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(prefix="vectors-", dir=cache) as file:
+        return np.memmap(file, dtype=kind, mode="w+", shape=shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +350,7 @@ class PinnedIndex:
         known, self._known = self._known, None
         if known is not None and known.filled.all() and np.array_equal(known.keys, self.universe.keys):
             return known.vectors, known.filled
-        matrix = self._vector_memory(count, dimension)
+        matrix = memory((count, dimension), np.float32)
         filled = np.zeros(count, dtype=bool)
         if not dimension or not count:
             return matrix, filled
@@ -367,18 +378,6 @@ class PinnedIndex:
         """What is in memory of vectors, for another snapshot of this generation; it is not loaded for that."""
         vectors = None if self.is_restricted else self.__dict__.get("_vectors")
         return self._known if vectors is None else KnownVectors(self.universe.keys, *vectors)
-
-    def _vector_memory(self, count: int, dimension: int) -> NDArray[np.float32]:
-        """Memory for vectors; from some size on a file without a name, which the system may page out."""
-        if count * dimension * 4 <= 256 << 20:
-            return np.zeros((count, dimension), dtype=np.float32)
-        cache = cache_directory()
-        with writing_to_cache():
-            cache.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(prefix="vectors-", dir=cache) as file:
-                if hasattr(os, "posix_fallocate"):  # a full disk is an error here, and a SIGBUS at a page of the map
-                    os.posix_fallocate(file.fileno(), 0, count * dimension * 4)
-                return np.memmap(file, dtype=np.float32, mode="w+", shape=(count, dimension))
 
     # --- links ---------------------------------------------------------------------------------
 

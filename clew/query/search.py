@@ -19,7 +19,7 @@ from clew.errors import ClewError, OptionError, RequestError, RequestTimeError, 
 from clew.indexer.embedders.protocol import Embedder, LateInteraction
 from clew.indexer.lexical.questions import AnalyzedQuestion, analyze_question
 from clew.indexer.number_sets import distinct_numbers, is_among
-from clew.query import stopping, tracing, where
+from clew.query import coarse, stopping, tracing, where
 from clew.query.abstention import (
     MOST_TERMS,
     TOP,
@@ -44,7 +44,7 @@ from clew.query.fusion import Fused, PathResult, fuse, union
 from clew.query.highlights import Highlighter
 from clew.query.inspection import degraded, location_of, url_of
 from clew.query.intent import judge
-from clew.query.pinned import PinnedIndex
+from clew.query.pinned import PinnedIndex, memory
 from clew.query.rerank import DEPTH, open_reranker
 from clew.query.rerank import bonuses as rerank_bonuses
 from clew.query.sentence_match import SENTENCES, SentenceMatch, sentence_bonus
@@ -159,7 +159,9 @@ class Searcher:
     def _dense(self) -> DensePath:
         def build() -> DensePath:
             vectors, filled = self._pinned.vectors
-            return DensePath(vectors, filled, self._pinned.universe)
+            worth_it = coarse.is_loaded() and len(vectors) >= coarse.WORTH_IT and not self._pinned.is_restricted
+            quarter = coarse.CoarseVectors(vectors, memory) if worth_it else None
+            return DensePath(vectors, filled, self._pinned.universe, coarse=quarter)
 
         return self._pinned.once("dense_path", build)
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from clew.errors import EmbedderMismatchError
-from clew.query import dense
+from clew.query import coarse, dense
 from clew.query.candidates import Mask, Ordinals, Universe
+from clew.query.coarse import CoarseVectors
 from clew.query.dense import DensePath
 
 
@@ -52,6 +53,47 @@ def test_the_nearest_are_those_of_brute_force_at_any_selectivity(n: int, k: int,
             assert found.ordinals.tolist() == brute(vectors, query, pool, k, everyone.tie)
             assert len(found) == min(k, int(pool.sum()))
             assert np.array_equal(found.scores, path.scores(query, found.ordinals))
+
+
+def quarter(vectors: NDArray[np.float32]) -> CoarseVectors:
+    """Of vectors of any length and scale."""
+    return CoarseVectors(vectors, lambda shape, kind: np.zeros(shape, dtype=kind))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 150), st.integers(1, 20), st.sampled_from([1e-20, 1e-3, 1.0, 7.0]), st.integers(0, 2**32 - 1))
+def test_coarse_vectors_rule_out_nothing_that_is_near(n: int, k: int, scale: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    vectors, query = unit_vectors(rng, n, 8) * np.float32(scale), unit_vectors(rng, 1, 8)[0]
+    filled, everyone = rng.random(n) < 0.9, universe(n)
+    vectors[~filled] = 0
+    near = quarter(vectors)
+    least, most = near.bounds(near.asked(query), 0, n)
+    exact = vectors.astype(np.float64) @ query.astype(np.float64)
+    assert (least <= exact).all()
+    assert (exact <= most).all()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dense, "BLOCK", 64)
+        expected = DensePath(vectors, filled, everyone).search(query, k)
+        found = DensePath(vectors, filled, everyone, coarse=near).search(query, k)
+    assert np.array_equal(found.ordinals, expected.ordinals)
+    assert np.array_equal(found.scores, expected.scores)
+
+
+def test_compiled_coarse_vectors_bound_as_plain_ones_do_and_spare_reading() -> None:
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(5)
+    vectors, query = unit_vectors(rng, 4000, 384), unit_vectors(rng, 1, 384)[0]
+    assert coarse.load()
+    near = quarter(vectors)
+    least, most = near.bounds(near.asked(query), 0, len(vectors))
+    exact = vectors.astype(np.float64) @ query.astype(np.float64)
+    assert (least <= exact).all()
+    assert (exact <= most).all()
+    assert float((most - least).max()) < 0.04
+    path = DensePath(vectors, np.ones(len(vectors), dtype=np.bool_), universe(len(vectors)), coarse=near)
+    kept = path._nearest(query, 20, np.ones(len(vectors), dtype=np.bool_))
+    assert 20 <= len(kept) < 400  # the others are never read
 
 
 @settings(max_examples=20, deadline=None)
