@@ -261,7 +261,7 @@ def main() -> None:
 
 
 def _text(share: float | None) -> str:
-    return "no gain to keep" if share is None else f"{share:.0%}"
+    return "no gain to keep" if share is None else f"{100 * share:.0f} %".replace("-", "−")
 
 
 if __name__ == "__main__":
