@@ -201,7 +201,7 @@ def test_people_see_an_answer_with_its_sources(root: Path) -> None:
     done = clew("ask", root, LOCAL, "--explain")
     assert done.status == 0
     assert done.out.startswith("local: ")
-    assert "[1] aluguer/caucao.md:" in done.out
+    assert "[1] aluguer/caucao.md" in done.out
     assert "nothing found" in clew("ask", root, FOREIGN).out
     assert clew("ask", root, LOCAL, "--route", "sideways").status == 2
     assert clew("ask", root, LOCAL, "--hops", "9").status == 2

@@ -19,6 +19,7 @@ from clew.indexer.lexical.analysis import fold, words
 from clew.query.knowledge import Knowledge
 
 ALIKE = 0.7  # Dice coefficient of trigrams from which two words are taken for one
+BEGINNING = 0.65  # of the longer one that they must begin with in common
 FEWEST_LETTERS = 4  # of a skeleton: shorter ones are alike by chance
 MOST_WORDS = 200_000  # of names that are kept, those of the most mentioned entities
 COMMONEST = 5_000  # words that a trigram may stand in, to be looked up by
@@ -51,17 +52,32 @@ class Cognate:
 
 
 @lru_cache(maxsize=200_000)
-def skeleton(word: str) -> str:
-    """How a word sounds, its inflected ending cut off; "" for what is no word of letters, or too short to tell."""
+def sound(word: str) -> str:
+    """How a word sounds, as letters; "" for what is no word of letters."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c))
-    sound = "".join(_CYRILLIC.get(c, c) for c in plain)
-    if not sound.isascii() or not sound.isalpha():
+    heard = "".join(_CYRILLIC.get(c, c) for c in plain)
+    if not heard.isascii() or not heard.isalpha():
         return ""
     for pattern, replacement in _SOUNDS:
-        sound = pattern.sub(replacement, sound)
-    cut = _ENDING.sub("", sound)
-    sound = cut if len(cut) >= FEWEST_LETTERS else sound
-    return sound if len(sound) >= FEWEST_LETTERS else ""
+        heard = pattern.sub(replacement, heard)
+    return heard
+
+
+def skeleton(word: str) -> str:
+    """Its sound with the inflected ending cut off; "" for what is too short to tell."""
+    heard = sound(word)
+    cut = _ENDING.sub("", heard)
+    heard = cut if len(cut) >= FEWEST_LETTERS else heard
+    return heard if len(heard) >= FEWEST_LETTERS else ""
+
+
+def begin_alike(one: str, other: str) -> bool:
+    """Whether two words sound the same but for their endings: "florian" and "florida" do not, for all the trigrams they share."""
+    first, second = sound(one), sound(other)
+    common = next(
+        (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
+    )
+    return common >= BEGINNING * max(len(first), len(second))
 
 
 def trigrams(sound: str) -> frozenset[str]:
@@ -83,33 +99,35 @@ class SoundIndex:
                 break
         self._by_sound: dict[str, list[str]] = {}
         for word, _ in sorted(found.items(), key=lambda one: (-one[1], one[0])):
-            sound = skeleton(word)
-            if sound:
-                self._by_sound.setdefault(sound, []).append(word)
+            skeletal = skeleton(word)
+            if skeletal:
+                self._by_sound.setdefault(skeletal, []).append(word)
         self._by_trigram: dict[str, list[str]] = {}
-        for sound in self._by_sound:
-            for trigram in sorted(trigrams(sound)):
-                self._by_trigram.setdefault(trigram, []).append(sound)
+        for skeletal in self._by_sound:
+            for trigram in sorted(trigrams(skeletal)):
+                self._by_trigram.setdefault(trigram, []).append(skeletal)
 
     def like(self, word: str) -> Cognate | None:
         """The word that sounds most like one, itself left out; None where none does."""
-        sound = skeleton(word)
-        if not sound:
+        skeletal = skeleton(word)
+        if not skeletal:
             return None
-        own = trigrams(sound)
+        own = trigrams(skeletal)
         shared: Counter[str] = Counter()
         for trigram in sorted(own):
             places = self._by_trigram.get(trigram, ())
             if len(places) <= COMMONEST:
                 shared.update(places)
         best: tuple[float, str] | None = None
+        nearest = ""
         for other, common in shared.items():
             alike = 2 * common / (len(own) + len(trigrams(other)))
-            if alike >= ALIKE and (best is None or (-alike, other) < (-best[0], best[1])):
-                best = (alike, other)
-        if best is None:
-            return None
-        return Cognate(asked=word, word=self._by_sound[best[1]][0], alike=round(best[0], 6))
+            if alike < ALIKE or (best is not None and (-alike, other) >= (-best[0], best[1])):
+                continue
+            found = next((one for one in self._by_sound[other] if begin_alike(word, one)), None)
+            if found is not None:
+                best, nearest = (alike, other), found
+        return None if best is None else Cognate(asked=word, word=nearest, alike=round(best[0], 6))
 
 
 def sound_index(graph: Knowledge) -> SoundIndex:

