@@ -237,7 +237,9 @@ def expand(
     if not options.hops or not len(keep):
         return Expansion.empty()
     weights = weights or ExpansionWeights()
-    stepping = stepping or (compiled if compiled.is_loaded() else steps)
+    # Rows that a restricted part picks out of the whole's vectors are no array, and so nothing for compiled loops.
+    is_array = question is None or question.vectors is None or isinstance(question.vectors, np.ndarray)
+    stepping = stepping or (compiled if is_array and compiled.is_loaded() else steps)
     floor = -np.inf if options.min_similarity is None else options.min_similarity
     reach = Reach(
         fanout=options.fanout, outgoing=options.direction != "in", incoming=options.direction != "out", tie=tie,

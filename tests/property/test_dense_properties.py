@@ -80,6 +80,7 @@ def test_coarse_vectors_rule_out_nothing_that_is_near(n: int, k: int, scale: flo
     assert np.array_equal(found.scores, expected.scores)
 
 
+@pytest.mark.slow
 def test_compiled_coarse_vectors_bound_as_plain_ones_do_and_spare_reading() -> None:
     pytest.importorskip("numba")
     rng = np.random.default_rng(5)

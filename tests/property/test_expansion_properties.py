@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from clew.query import compiled, steps
 from clew.query.candidates import Mask, Ordinals, Scores
 from clew.query.expansion import Expansion, ExpansionWeights, Passages, Question, expand
 from clew.query.graph import LinkGraph
+from clew.query.restricted import _Rows
 from clew_client.types import ExpandOptions
 
 Edge = tuple[int, int, float]
@@ -334,6 +335,29 @@ def test_a_walk_goes_the_way_it_was_told(stepping: steps.Stepping, monkeypatch: 
         relevance=nothing, question=Question(vector=vectors[2], vectors=vectors), stepping=stepping,
     )  # fmt: skip
     assert len(found) == 3
+
+
+def test_rows_that_a_part_picks_out_of_all_vectors_are_no_matter_for_compiled_loops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are no array: once a large graph had the loops compiled, every search with a limited key failed."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("rows of a part were given to compiled loops")
+
+    monkeypatch.setattr(compiled, "_kernels", dict.fromkeys(compiled._PLAIN, refuse))
+    vectors = np.eye(n_nodes, dtype=np.float32)
+    rows: Any = _Rows(np.vstack([vectors, vectors]), np.arange(n_nodes))
+    tie = np.arange(n_nodes, dtype=np.int64)
+    walks = [
+        expand(
+            np.array([0]), np.ones(1), graph_of(n_nodes, [(0, 1, 1.0), (1, 2, 0.5)]), ExpandOptions(hops=2), tie=tie,
+            relevance=own, question=Question(vector=vectors[2], vectors=given), stepping=stepping,
+        )
+        for given, stepping in ((rows, None), (vectors, steps))
+    ]  # fmt: skip
+    assert walks[0].visited == 3
+    same(walks[0], walks[1])
 
 
 @pytest.mark.slow
