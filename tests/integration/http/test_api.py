@@ -21,6 +21,8 @@ from clew.query.stopping import check
 from clew_client.types import SearchRequest
 from tests.integration.http.conftest import app_with, client_of, until
 
+pytestmark = pytest.mark.xdist_group("http")  # one process indexes what they ask
+
 HANDBOOK = "/v1/collections/handbook"
 
 

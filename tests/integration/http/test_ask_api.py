@@ -29,6 +29,8 @@ from clew_client.errors import ClientError, InvalidRequestError, NotFoundError, 
 from clew_client.service import RouteChosen
 from tests.integration.http.conftest import client_of, through, until
 
+pytestmark = pytest.mark.xdist_group("http")  # one process indexes what they ask
+
 PAGES = "/v1/collections/pages"
 QUESTIONS: list[dict[str, Any]] = [
     {"question": "O que é a coleta?"},

@@ -33,6 +33,8 @@ from clew_client.errors import (
 from clew_client.types import FileRow, Hit
 from tests.integration.http.conftest import until
 
+pytestmark = pytest.mark.xdist_group("http")  # one process indexes what they ask
+
 QUICK = Retries(times=3, first=0.01, longest=2.0)
 
 

@@ -27,6 +27,8 @@ from clew.daemon.http.app import create_app
 from clew.daemon.http.settings import HttpSettings
 from tests.integration.http.conftest import until
 
+pytestmark = pytest.mark.xdist_group("http")  # one process indexes what they ask
+
 CHECKS = [
     allow_header_conformance,
     content_type_conformance,
@@ -49,6 +51,7 @@ REFUSED = {
 }
 #: Requests of an operation, and one more for each of its parameters: every one of them is reached. The long run is `-m slow`.
 FEW, MANY = 2, 400
+PATIENCE = 300  # seconds; a machine may be busy: only what never comes fails
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +61,7 @@ def app(collections: Collections, pages: Path) -> Iterator[FastAPI]:
     graphed.start()
     until(lambda: graphed.ready)
     both = Collections({"handbook": collections["handbook"], "pages": graphed})
-    yield create_app(both, settings=HttpSettings(trust_peer=True, hosts=("*",)))
+    yield create_app(both, settings=HttpSettings(trust_peer=True, hosts=("*",), seconds=PATIENCE))
     graphed.close()
 
 
@@ -145,7 +148,7 @@ def _try(operation: schemathesis.APIOperation, examples: int, seen: Seen) -> Non
     )
 
     def ask(case: schemathesis.Case) -> None:
-        response = case.call()
+        response = case.call(timeout=PATIENCE)
         # Who gives the service no time to answer is told so.
         hurried = response.status_code == 504 and isinstance(case.body, dict) and "timeout" in case.body
         case.validate_response(response, checks=[one for one in CHECKS if not (hurried and one is not_a_server_error)])

@@ -35,6 +35,8 @@ from clew_client import AsyncClient, Client, Retries
 from clew_client.errors import ConflictError, InvalidRequestError, NotFoundError, PermissionDeniedError
 from tests.integration.http.conftest import client_of, through, until
 
+pytestmark = pytest.mark.xdist_group("http")  # one process indexes what they ask
+
 GRAPH = "/v1/collections/pages/graph"
 LISTS: dict[str, list[dict[str, Any]]] = {
     "entities": [{}, {"type": "term"}],

@@ -35,8 +35,11 @@ from clew_client.types import Calibration
 from tests.integration.http.conftest import client_of, through, until
 from tests.integration.http.two_tenants import NAMES, OWN, SHARED, Scene, scene
 
-#: More of them, by the same tests: `make test-slow`.
-SEEDS = [1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 13))]
+#: More of them, by the same tests: `make test-slow`. One process builds the three indexes of a seed.
+SEEDS = [
+    pytest.param(seed, marks=[pytest.mark.xdist_group(f"tenants {seed}"), *([pytest.mark.slow] if seed > 2 else [])])
+    for seed in range(1, 13)
+]
 OPTIONS: list[dict[str, Any]] = [
     {"k": 200},
     {"k": 5, "expand": {"hops": 3, "fanout": 16, "direction": "both"}, "explain": True},

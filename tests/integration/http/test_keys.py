@@ -17,6 +17,8 @@ from clew.daemon.keys import KeyRing, Keys, read_span
 from clew.errors import InvalidKeyError, NoSuchKeyError, OptionError, OverloadedError, StorageError
 from tests.integration.http.conftest import client_of, until
 
+pytestmark = pytest.mark.xdist_group("http")  # one process indexes what they ask
+
 SEARCH = "/v1/collections/handbook/search"
 
 

@@ -19,6 +19,8 @@ from mcp import StdioServerParameters
 from clew.daemon.collections import Collections
 from clew.daemon.mcp import Local, create_server
 
+pytestmark = pytest.mark.xdist_group("http")  # one process indexes what they ask
+
 README = Path(__file__).parents[3] / "README.md"
 Ask = Callable[[McpClient], Awaitable[None]]
 

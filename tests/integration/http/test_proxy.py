@@ -15,6 +15,8 @@ from clew.daemon.http.settings import HttpSettings
 from clew_client import Client
 from tests.integration.http.conftest import app_with, client_of, through
 
+pytestmark = pytest.mark.xdist_group("http")  # one process indexes what they ask
+
 PUBLIC = "https://intranet.example.org/tools/clew"
 TOLD = {"X-Forwarded-Prefix": "/tools/clew"}
 
@@ -56,14 +58,12 @@ def test_proxy_that_leaves_the_path_on_is_understood(collections: Collections) -
             assert next(iter(asking.links(path="ops/README.md")))
 
 
-@pytest.mark.parametrize(
-    "prefix", ["//evil.example", "https://evil.example", "/a/../b", "/<script>", "/a b", "/" + "x" * 101]
-)
-def test_no_other_place_is_taken_from_a_header(collections: Collections, prefix: str) -> None:
+def test_no_other_place_is_taken_from_a_header(collections: Collections) -> None:
     with client_of(app_with(collections, trust_peer=True)) as client:
-        answer = client.get("/v1/openapi.json", headers={"X-Forwarded-Prefix": prefix})
-        assert answer.status_code == 200
-        assert "servers" not in answer.json()
+        for prefix in ("//evil.example", "https://evil.example", "/a/../b", "/<script>", "/a b", "/" + "x" * 101):
+            answer = client.get("/v1/openapi.json", headers={"X-Forwarded-Prefix": prefix})
+            assert answer.status_code == 200
+            assert "servers" not in answer.json(), prefix
 
 
 def test_without_keys_nothing_is_answered_through_a_proxy(collections: Collections) -> None:

@@ -20,6 +20,8 @@ from clew.daemon.telemetry import OpenTelemetry, exported
 from clew.query import tracing
 from tests.integration.http.conftest import client_of
 
+pytestmark = pytest.mark.xdist_group("http")  # one process indexes what they ask
+
 SEARCH = "/v1/collections/handbook/search"
 QUESTION = "rotate a signing key"
 PATHS = {"search.dense", "search.bm25", "search.tfidf", "search.attributes"}
