@@ -66,20 +66,20 @@ def write_communities(work: Work, former: Former, entities: pa.Table, edges: Edg
     work.built.levels = np.bincount([one.level for one in groups]).tolist() if groups else []
     rows: list[dict[str, Any]] = []
     sources: list[Source] = []
-    members = Members(entities)
+    members, listed = Members(entities), keys.tolist()
     pairs = distinct_numbers(found.entity * len(found.passages) + found.passage)
     for level, labels in enumerate(levels):
         of_level = [one for one in groups if one.level == level]
-        weights = _inner_degrees(labels, edges, weight, len(keys))
+        weights = _inner_degrees(labels, edges, weight, len(keys)).tolist()
         documents = found.documents_by(labels[found.entity], int(labels.max(initial=-1)) + 1)
         evidence = _evidence(labels, pairs, found.passages)
         for one in of_level:
             label = int(labels[one.members[0]])
-            ordered = sorted(one.members, key=lambda member: (-weights[member], int(keys[member])))
+            ordered = sorted(one.members, key=lambda member: (-weights[member], listed[member]))
             rows.append(
                 {
                     "community_key": one.key, "level": level, "parent": one.parent,
-                    "members": [int(keys[member]) for member in ordered], "documents": int(documents[label]),
+                    "members": [listed[member] for member in ordered], "documents": int(documents[label]),
                 }
             )  # fmt: skip
             sources.append(
@@ -149,18 +149,20 @@ def write_reports(work: Work, sources: Sequence[Source], author: ModelAuthor | N
 
 
 class Members:
-    """Entities as reports take them."""
+    """Entities as reports take them: each made once, though it stands in a community of each level."""
 
     def __init__(self, entities: pa.Table) -> None:
         names = ("entity_key", "name", "answer", "answer_chunk", "answer_start", "answer_end")
-        self._columns = {name: entities[name].to_pylist() for name in names}
+        self._columns = [entities[name].to_pylist() for name in names]
+        self._made: dict[int, Member] = {}
 
     def of(self, entity: int) -> Member:
-        columns = self._columns
-        return Member(
-            entity_key=columns["entity_key"][entity], name=columns["name"][entity], answer=columns["answer"][entity],
-            chunk_key=columns["answer_chunk"][entity], start=columns["answer_start"][entity], end=columns["answer_end"][entity],
-        )  # fmt: skip
+        made = self._made.get(entity)
+        if made is None:
+            key, name, answer, chunk, start, end = (column[entity] for column in self._columns)
+            made = Member(entity_key=key, name=name, answer=answer, chunk_key=chunk, start=start, end=end)
+            self._made[entity] = made
+        return made
 
 
 def _inner_degrees(labels: Ints, edges: Edges, weight: NDArray[np.float64], count: int) -> NDArray[np.float64]:

@@ -49,7 +49,9 @@ def bring_to(
 def _surplus(one: Digests, other: Digests) -> NDArray[np.bool_]:
     """Which of `one` are not in `other`, repeated values counted."""
     if len(distinct_numbers(one)) == len(one):
-        return ~is_among(one, other)
+        # Digests are in no order, where a hash table is faster than a search in the sorted ones.
+        among = pc.is_in(pa.array(one), value_set=pa.array(other))
+        return ~np.asarray(among.to_numpy(zero_copy_only=False), dtype=bool)
     values, counts = np.unique(other, return_counts=True)
     order = np.argsort(one, kind="stable")
     ordered = one[order]

@@ -75,8 +75,16 @@ def write_entities(
     total = np.zeros(len(keys), dtype=np.int64)
     known = of_form >= 0
     np.add.at(total, of_form[known], np.array([form.mentions for form in mentions.forms], dtype=np.int64)[known])
-    names, types, others = [], [], []
+    names: list[str] = []
+    types: list[str] = []
+    others: list[list[str]] = []
     for key in keys.tolist():
+        if len(by_key[key]) == 1:  # three of four
+            form = by_key[key][0].form
+            names.append(form.name)
+            types.append(form.type or "term")
+            others.append([])
+            continue
         group = sorted(by_key[key], key=lambda one: (-one.form.mentions, one.form.name, one.form.type))
         root = next(one.form for one in group if one.form.key == key)
         names.append(root.name)
