@@ -53,7 +53,8 @@ _FILE_WORDS = frozenset(
     )
     for word in words.split()
 )
-_QUESTION_WORDS = frozenset(
+#: Words that ask, in English, Portuguese, Spanish and Russian.
+QUESTION_WORDS = frozenset(
     word
     for words in (
         "how what why when where who whom which whose can could does do did is are was were should would will has have",
@@ -133,8 +134,8 @@ def _asked(text: str, words: list[str]) -> str | None:
     if text.rstrip().endswith(("?", "？")):
         return "a question mark"
     first = words[1] if words[0] in _PREPOSITIONS else words[0]
-    if words[0] in _QUESTION_WORDS or first in _QUESTION_WORDS:
-        return f"begins with {words[0] if words[0] in _QUESTION_WORDS else f'{words[0]} {first}'}"
+    if words[0] in QUESTION_WORDS or first in QUESTION_WORDS:
+        return f"begins with {words[0] if words[0] in QUESTION_WORDS else f'{words[0]} {first}'}"
     return None
 
 

@@ -20,6 +20,7 @@ from clew.query.knowledge import Knowledge
 
 ALIKE = 0.7  # Dice coefficient of trigrams from which two words are taken for one
 BEGINNING = 0.65  # of the longer one that they must begin with in common
+FEWEST_CONSONANTS = 5  # that make words one whatever their vowels
 FEWEST_LETTERS = 4  # of a skeleton: shorter ones are alike by chance
 MOST_WORDS = 200_000  # of names that are kept, those of the most mentioned entities
 COMMONEST = 5_000  # words that a trigram may stand in, to be looked up by
@@ -27,7 +28,7 @@ COMMONEST = 5_000  # words that a trigram may stand in, to be looked up by
 _CYRILLIC = dict(
     zip(
         "абвгдежзийклмнопрстуфхцчшщъыьэюяёіїєґ",
-        "a b v g d e zh z i i k l m n o p r s t u f h c ch sh sh | i | e iu ia e i i e g".replace("|", "").split(" "),
+        "a b v g d e zh z i i k l m n o p r s t u f kh c ch sh sh | i | e iu ia e i i e g".replace("|", "").split(" "),
         strict=True,
     )
 )
@@ -35,10 +36,11 @@ _CYRILLIC = dict(
 _SOUNDS = [
     (re.compile(pattern), sound)
     for pattern, sound in (
-        ("ph", "f"), ("th", "t"), ("ck|qu|q", "k"), ("sh|sch", "s"), ("x", "ks"), ("c(?=[eiy])", "s"), ("c", "k"), ("y|j", "i"),
+        ("^kh", "h"), ("kh", "k"), ("ph", "f"), ("th", "t"), ("ck|qu|q", "k"), ("sh|sch", "s"), ("x", "ks"), ("c(?=[eiy])", "s"), ("c", "k"), ("y|j", "i"),
         ("w", "v"), ("z", "s"), ("(?<=.)h", ""), (r"(.)\1+", r"\1"), ("ou", "u"), ("cao$|tion$|tsiia?$", "si"),
     )
 ]  # fmt: skip
+_VOWELS = re.compile("[aeiou]")
 _ENDING = re.compile(r"(?:[aeiou]+(?:[smvkhn]|mi)?|s)$")
 
 
@@ -72,12 +74,18 @@ def skeleton(word: str) -> str:
 
 
 def begin_alike(one: str, other: str) -> bool:
-    """Whether two words sound the same but for their endings: "florian" and "florida" do not, for all the trigrams they share."""
+    """Whether two words sound the same but for their endings, or for their vowels.
+
+    "florian" and "florida" do not, for all the trigrams they share; "sandpaiper" and "sandpiper" do.
+    """
     first, second = sound(one), sound(other)
     common = next(
         (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
     )
-    return common >= BEGINNING * max(len(first), len(second))
+    if common >= BEGINNING * max(len(first), len(second)):
+        return True
+    bare, of_other = (_VOWELS.sub("", skeleton(word)) for word in (one, other))
+    return len(bare) >= FEWEST_CONSONANTS and bare == of_other
 
 
 def trigrams(sound: str) -> frozenset[str]:

@@ -14,6 +14,7 @@ from clew.indexer.lexical.analysis import Analyzer, fold, words
 from clew.indexer.lexical.questions import MAX_CHARACTERS, AnalyzedQuestion
 from clew.query.answers.markers import of_collections
 from clew.query.answers.seeds import proper_words
+from clew.query.intent import QUESTION_WORDS
 
 _FRAME: dict[str, str] = {
     "en": """
@@ -190,7 +191,8 @@ def led_to(question: AnalyzedQuestion, terms: Sequence[int]) -> list[int]:
                 led = True
             continue
         cyrillic = "а" <= word[0] <= "я"
-        led = word in _LEADING or (led and len(word) <= 4) or (cyrillic and of_collections(word))
+        asking = word in QUESTION_WORDS  # "in what", "en qué": that leads to the question, not to a subject
+        led = word in _LEADING or (led and len(word) <= 4 and not asking) or (cyrillic and of_collections(word))
     return list(found) if found or len(terms) < MANY else list(terms)
 
 
