@@ -11,7 +11,9 @@ from clew.indexer import faults
 from clew.indexer.run import RunOptions, run_index
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["tests.integration.indexer.killed", "lance"])
+#: One list for all who fork: a process has one such server, and the last list that it was given holds.
+PRELOADED = [*(f"tests.integration.indexer.{name}" for name in ("warm", "killed", "killed_upkeep")), "lance"]
+_CONTEXT.set_forkserver_preload(PRELOADED)
 
 
 def _run(root: str, options: dict[str, Any], point: str, count: int, environment: dict[str, str]) -> None:

@@ -13,9 +13,10 @@ from clew.indexer.garbage import Retention, sweep
 from clew.indexer.place import Place
 from clew.indexer.purge import purge
 from clew.indexer.upkeep import Upkeep, upkeep_of
+from tests.integration.indexer.killed import PRELOADED
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["tests.integration.indexer.killed_upkeep", "lance"])
+_CONTEXT.set_forkserver_preload(PRELOADED)
 
 
 def merge(upkeep: Upkeep) -> None:

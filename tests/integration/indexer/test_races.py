@@ -25,12 +25,12 @@ from clew.indexer.upkeep import Upkeep, upkeep_of
 from clew.indexer.writer import Writer
 from clew.query.check import Check
 from clew.query.pinned import PinnedIndex
-from tests.integration.indexer.killed import dies_at
+from tests.integration.indexer.killed import PRELOADED, dies_at
 from tests.servers import S3Server, wait_until
 
 SETTINGS: dict[str, Any] = {"embedder": "hashing:16", "workers": 0}
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["tests.integration.indexer.killed", "lance"])
+_CONTEXT.set_forkserver_preload(PRELOADED)
 
 
 @pytest.fixture(autouse=True)
