@@ -29,14 +29,11 @@ class Findings:
     """What each source found, in its own order; sources are only ever made one by their ranks."""
 
     by_source: dict[str, list[Finding]] = field(default_factory=dict)
-    weights: dict[str, float] = field(default_factory=lambda: dict(WEIGHTS))
 
-    def add(self, source: str, found: Sequence[Finding], weight: float | None = None) -> None:
-        """A source's ranking. `weight`: of it in the order by reciprocal rank, where it is another than usual."""
+    def add(self, source: str, found: Sequence[Finding]) -> None:
+        """A source's ranking."""
         if found:
             self.by_source.setdefault(source, []).extend(found)
-            if weight is not None:
-                self.weights[source] = weight
 
     def __bool__(self) -> bool:
         return any(self.by_source.values())
@@ -93,7 +90,7 @@ def compose(
     if in_order is not None:
         order = [canonical[one.ref] for one in in_order]
     else:
-        order = [ref for ref, _ in merged(rankings, findings.weights)]
+        order = [ref for ref, _ in merged(rankings, WEIGHTS)]
     order = list(dict.fromkeys(order))
     quotes = dict(zip(order, resolve_evidence(pinned, order), strict=True))
     chosen: list[list[Quote]] = []
@@ -117,7 +114,7 @@ def _canonical(findings: Findings) -> dict[Ref, Ref]:
     That is the short answer of an entity where the question is about it. Else what a passage is quoted with holds what is asked.
     """
     by_source = findings.by_source
-    chosen = ["passages"] if findings.weights.get("entities", 1.0) < 1 else ["entities", "passages"]
+    chosen = ("entities", "passages")
     home: dict[int, list[Ref]] = {}
     canonical: dict[Ref, Ref] = {}
     for source in dict.fromkeys([*(one for one in chosen if one in by_source), *by_source]):

@@ -115,9 +115,13 @@ class Inquiry:
         return languages_of(self.asked_as)
 
     def reads(self, language: str | None) -> bool:
-        """Whether who asks reads a passage in its language: that of the question, or any where the index has none in it."""
-        total = sum(self.pinned.languages.values())
-        own = [one for one in self.languages if self.pinned.languages.get(one, 0) >= FEW * total]
+        """Whether who asks reads a passage in its language: that of the question, or any where the index has none in it.
+
+        Who asks in words that tell no language is taken to read the commonest of the pages'.
+        """
+        pages = self.pinned.languages
+        asked = self.languages or tuple(sorted(pages, key=lambda one: (-pages[one], one))[:1])
+        own = [one for one in asked if pages.get(one, 0) >= FEW * sum(pages.values())]
         return not own or language is None or language.partition("-")[0] in own
 
     @cached_property
@@ -223,7 +227,10 @@ class Inquiry:
         # Both orders, by rank: a model of meaning alone puts what is in the question's language before what names its subject.
         again = sorted(range(len(look.lifts)), key=lambda at: (-look.lifts[at], at))
         order = merged({"found": range(len(first)), "again": again})
-        return [first[at] for at, _ in order]
+        names = proper_words(self.text) if any(seed.proper for seed in self.seeds) else ()
+        texts = [one.casefold() for one in self.leads(len(first))] if names else []
+        named = [at for at, _ in order if names and any(name in texts[at] for name in names)]
+        return [first[at] for at in dict.fromkeys([*named, *(at for at, _ in order)])]
 
     def passage_cosines(self, ordinals: Sequence[int]) -> list[float | None]:
         """Of passages and the question; None where there is no vector (yet).

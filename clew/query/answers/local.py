@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from clew.indexer.lexical.languages import language_code
 from clew.query.answers import second_look
 from clew.query.answers.evidence import Ref, languages_at
 from clew.query.answers.findings import Finding, Findings
 from clew.query.answers.inquiry import Inquiry
-from clew.query.answers.quotation import Quotation, asks_for_figures, quotations, spans
+from clew.query.answers.quotation import Quotation, asks_for_figures, held_share, quotations, spans
 from clew.query.answers.seeds import Seed
 from clew.query.graph_listing import id_text
 from clew.query.knowledge import Knowledge
@@ -31,7 +32,6 @@ NEAR = 0.1  # below the nearest passage's cosine: what shares no word with a que
 READ_TWICE = 3  # passages of which the sentence is chosen by meaning where the question is in another language
 NEAR_TWICE = 0.03  # the same of a multilingual model's cosines, which lie closer together
 ABOUT = 0.5  # share of the subject, by idf², that the name of a seed covers where it is about it
-BESIDE = 0.5  # weight of their short answers where it asks for something else of them
 FEWEST_SHARED = 0.2  # share of the subject, by idf², that a claim holds
 
 
@@ -108,14 +108,17 @@ def _answer_by_entities(inquiry: Inquiry, graph: Knowledge, reached: Sequence[Re
     order = sorted(range(len(reached)), key=lambda at: (reached[at].hop, -round(near[at], 6), at))
     rows = graph.entities.take([one.entity for one in reached]).to_pylist()
     names = {one.entity: row["name"] for one, row in zip(reached, rows, strict=True)}
-    answers: list[Finding] = []  # of the seeds
+    coverage = {seed.entity: seed.coverage for seed in inquiry.seeds}
+    answers: list[Finding] = []  # of the seeds that the question is about
     nearby: list[Finding] = []
     elsewhere: list[Finding] = []  # in a language that who asks may not read
     told_in = languages_at(inquiry.pinned, [row["answer_chunk"] for row in rows if row["answer_chunk"] is not None])
     for at in order:
         one, row = reached[at], rows[at]
         has_answer = row["answer_chunk"] in told_in
-        into = nearby if one.hop else answers
+        # "Suppliers: hulls and turbine blades" answers "what about suppliers", and not "which supplier was late".
+        about = not one.hop and (inquiry.asks_widely or coverage.get(one.entity, 0.0) >= ABOUT)
+        into = answers if about else nearby
         if has_answer and not inquiry.reads(told_in[row["answer_chunk"]]):
             into = elsewhere
         if has_answer and len(into) < MOST_ANSWERS:
@@ -129,9 +132,7 @@ def _answer_by_entities(inquiry: Inquiry, graph: Knowledge, reached: Sequence[Re
                 has_answer=has_answer,
             )
         )  # fmt: skip
-    # "Suppliers: hulls and turbine blades" answers "what about suppliers", and not "which supplier was late".
-    about = inquiry.asks_widely or any(seed.coverage >= ABOUT for seed in inquiry.seeds)
-    found.findings.add("entities", answers, None if about else BESIDE)
+    found.findings.add("entities", answers)
     found.findings.add("neighbours", (nearby + elsewhere)[:MOST_ANSWERS])
 
 
@@ -163,7 +164,9 @@ def _by_meaning(inquiry: Inquiry, row: Mapping[str, Any], labels: Sequence[str])
     """The sentence of a passage that is nearest to a question in another language, whose words it cannot hold."""
     places = spans(row["text"], row["language"], labels)
     texts = [row["text"][start:end] for start, end in places]
-    at = second_look.nearest(inquiry.asked_as, texts)
+    terms, idf = inquiry.asked_about
+    codes = [language_code(row["language"])]
+    at = second_look.nearest(inquiry.asked_as, texts, [held_share(terms, idf, one, codes) > 0 for one in texts])
     return [] if at is None else [Quotation(start=places[at][0], end=places[at][1], coverage=0.0)]
 
 

