@@ -73,6 +73,9 @@ def test_who_reads_waits_for_who_writes(tmp_path: Path, monkeypatch: pytest.Monk
         lines = (json.dumps({"_id": f"{name}{n}", "text": TEXT.format(n=n)}) + "\n" for n in range(2_000))
         (root / f"{name}.jsonl").write_text("".join(lines))
     monkeypatch.setattr(batches, "SPILL_BYTES", SPILL)
+    # Whoever is read is read for so long at a time, whether or not that is more than may be held back: 4 MB, of which a busy
+    # machine finds one in the pipe and an idle one finds little.
+    monkeypatch.setattr(sandboxes, "_READ_AT_ONCE", 1)
     watched, orders, parts, held = Watched(), [], [], []
 
     class Order(sandboxes._Order[Any, Any]):
