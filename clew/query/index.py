@@ -157,7 +157,8 @@ class Index:
     def _following(self, snapshot: Snapshot) -> PinnedIndex:
         """Another snapshot, with the vectors that this one has in memory: they were three quarters of what a move took."""
         generation = self._place.generation(snapshot)
-        same = generation.id == self._pinned.generation.id
+        # A passage that keeps its text keeps its key; vectors that records bring may have changed all the same.
+        same = generation.id == self._pinned.generation.id and not generation.settings.embedder.startswith("given")
         known = self._pinned.known_vectors if same else None
         return PinnedIndex(self._place, snapshot, generation, known=known)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import clew
-from tests.integration.scenarios.collections import build, indexed, write
+from tests.integration.scenarios.collections import build, indexed, records, write
 
 
 @pytest.fixture(autouse=True)
@@ -35,3 +35,18 @@ def test_a_newer_snapshot_has_the_vectors_that_it_would_have_by_itself(tmp_path:
         assert (vectors is served._pinned.vectors[0]) == (not changed)  # nothing is copied where nothing changed
         served.close()
         served = moved
+
+
+def test_vectors_that_records_bring_are_read_anew(tmp_path: Path) -> None:
+    """A record whose text stays keeps its passages' keys, while its vector may be another one."""
+    root = tmp_path / "documents"
+    rows = [{"id": str(n), "text": f"Row {n}.", "vector": np.eye(12)[n].tolist()} for n in range(12)]
+    served = indexed(root, {"rows.jsonl": records(rows)}, embedder="given:12")
+    assert served._pinned.vectors[1].all()
+    turned = [{**row, "vector": rows[-1 - n]["vector"]} for n, row in enumerate(rows)]
+    write(root, {"rows.jsonl": records(turned)})
+    build(root, embedder="given:12")
+    moved = served.newer()
+    assert moved is not None
+    assert np.array_equal(moved._pinned.universe.keys, served._pinned.universe.keys)
+    assert np.array_equal(moved._pinned.vectors[0], served._pinned.vectors[0][::-1])
