@@ -304,7 +304,7 @@ def fanout(
 def merges(
     root: Root,
     undo: Annotated[
-        str | None, typer.Option("--undo", metavar="ID", help="Take this form out again, for good.")
+        str | None, typer.Option("--undo", metavar="ID", help="Undo this for good.")
     ] = None,
     limit: Limit = None,
     wait: Wait = "60s",
@@ -314,7 +314,7 @@ def merges(
     as_of: AsOf = None,
     as_json: AsJson = False,
 ) -> None:
-    """Which forms were taken for one entity, and why."""
+    """Which forms were taken for one entity, or told apart as homonyms, and why."""
     from clew.query.graph_listing import key_of_id, merge_rows
 
     if undo is not None:
@@ -325,7 +325,7 @@ def merges(
         with upkeep_of(_place(root, place, storage_option), wait=seconds(wait), say=say) as upkeep:
             built = undo_merge(upkeep.writer, key, _embedder(upkeep.writer), progress())
             report = _report(built, upkeep.writer)
-        print_json(report) if as_json else print_text(f"{undo} stands by itself; snapshot {report.snapshot}")
+        print_json(report) if as_json else print_text(f"{undo} is undone for good; snapshot {report.snapshot}")
         return
     rows = _first(merge_rows(_graph(root, place, storage_option, snapshot, as_of)), limit)
     if as_json:

@@ -150,17 +150,17 @@ class ReportRow(_Result):
 
 
 class MergeRow(_Result):
-    """A form that was taken for another's, and why."""
+    """A form that was taken for another's, or told apart from one that is spelt alike, and why."""
 
     id: str
     form: str
     entity: str  # id
     name: str  # the entity's
     type: str
-    how: str  # exact | normalised | abbreviation | embedding
+    how: str  # exact | normalised | abbreviation | embedding | homonym
     reason: str
     similarity: float | None
-    undone: bool  # kept apart by hand
+    undone: bool  # kept apart by hand; of a homonym: kept as one
 
 
 class FanoutHop(_Result):
