@@ -386,7 +386,7 @@ class Searcher:
         answered.lists = {
             name: PathResult(
                 candidates=result.candidates,
-                exact=self._scores(name, asked, answered, everyone, pairs) if result.exact is None else result.exact,
+                exact=self._exact(name, asked, answered, everyone, pairs) if result.exact is None else result.exact,
                 # A chance match of one folder's name must not count as much as a whole file name.
                 maximum=self._attributes().maximum(asked.request.text) if name == "attributes" else None,
             )
@@ -404,15 +404,19 @@ class Searcher:
         )
         answered.scores = answered.fused.scores + sum(self._bonuses(asked, answered, answered.fused.ordinals).values())
 
-    def _scores(
-        self, name: str, asked: _Asked, answered: _Answered, ordinals: Ordinals, pairs: Scores | None = None
-    ) -> Scores:
-        """What a path says of given chunks. BM25 beside other paths counts pairs of neighbouring words, too (`pairs`, where
-        they are known)."""
+    def _exact(self, name: str, asked: _Asked, answered: _Answered, everyone: Ordinals, pairs: Scores | None) -> Scores:
+        """A path's scores of every candidate (rising). Those of its own it has told already, to the last bit."""
+        own = answered.lists[name].candidates
+        at = np.searchsorted(everyone, own.ordinals)
+        scores, others = np.empty(len(everyone)), np.ones(len(everyone), dtype=np.bool_)
+        scores[at], others[at] = own.scores, False
+        scores[others] = _PATHS[name].scores(self, asked, everyone[others])
+        return scores + pairs if pairs is not None and self._counts_pairs(name, answered) else scores
+
+    def _scores(self, name: str, asked: _Asked, answered: _Answered, ordinals: Ordinals) -> Scores:
+        """What a path says of given chunks. BM25 beside other paths counts pairs of neighbouring words, too."""
         scores = _PATHS[name].scores(self, asked, ordinals)
-        if self._counts_pairs(name, answered):
-            scores = scores + (self._pairs(asked, ordinals) if pairs is None else pairs)
-        return scores
+        return scores + self._pairs(asked, ordinals) if self._counts_pairs(name, answered) else scores
 
     @staticmethod
     def _counts_pairs(name: str, answered: _Answered) -> bool:
