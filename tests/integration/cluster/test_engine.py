@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -143,38 +144,60 @@ def test_what_no_worker_can_do_is_said(cluster: Raylets, tmp_path: Path) -> None
 # --- what befalls a cluster ---------------------------------------------------------------------
 
 
-class Once:
-    """Does something to the cluster as soon as files are being read."""
+@dataclass(kw_only=True)
+class Run:
+    """A run under way, as one sees it from outside."""
 
-    def __init__(self, deed: Callable[[], None]) -> None:
-        self._deed = deed
+    cluster: Raylets
+    coordinator: int  # process id
+    earlier: frozenset[int]  # actors that a run before has not left yet
+
+    def extractors(self) -> list[int]:
+        """Process ids."""
+        return [pid for pid in self.cluster.workers("Extractor") if pid not in self.earlier]
+
+
+Deed = Callable[[Run], Callable[[], Any] | None]  # what it gives is waited for at the end
+
+
+class Once:
+    """Does something to the cluster as soon as files are being read, and somebody is there whom it can befall."""
+
+    def __init__(self, cluster: Raylets, deed: Deed) -> None:
+        self._cluster, self._deed = cluster, deed
+        self._earlier = frozenset(cluster.workers("Extractor"))
+        self._after: Callable[[], Any] | None = None
         self.done = False
 
     def __call__(self, standing: Any) -> None:
-        if not self.done and standing.stage == "Reading" and standing.done:
-            self._deed()
+        run = Run(cluster=self._cluster, coordinator=standing.pid, earlier=self._earlier)
+        if not self.done and standing.stage == "Reading" and standing.done and run.extractors():
+            self._after = self._deed(run)
             self.done = True
 
-
-def _kill_worker(cluster: Raylets) -> None:
-    cluster.kill(cluster.workers("Extractor")[0])
-
-
-def _kill_coordinator(cluster: Raylets) -> None:
-    (pid,) = cluster.workers("Coordinator")
-    cluster.kill(pid)
+    def settle(self) -> None:
+        """Wait for what the deed left behind."""
+        if self._after is not None:
+            self._after()
 
 
-def _lose_node(cluster: Raylets) -> None:
-    node = cluster.nodes[0]
-    cluster.lose(node)
-    cluster.add()
+def _kill_worker(run: Run) -> None:
+    run.cluster.kill(run.extractors()[0])
 
 
-def _pause_node(cluster: Raylets) -> None:
+def _kill_coordinator(run: Run) -> None:
+    run.cluster.kill(run.coordinator)
+
+
+def _lose_node(run: Run) -> None:
+    run.cluster.lose(run.cluster.nodes[0])
+    run.cluster.add()
+
+
+def _pause_node(run: Run) -> Callable[[], None]:
     """Long enough to be taken for dead; it wakes while the run goes on."""
-    raylet = cluster.raylet(cluster.nodes[0])
-    stopped = [raylet, *(pid for pid in cluster.workers("Extractor") if _parent(pid) == raylet)]
+    raylet = run.cluster.raylet(run.cluster.nodes[0])
+    stopped = [raylet, *(pid for pid in run.extractors() if _parent(pid) == raylet)]
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
 
@@ -185,7 +208,9 @@ def _pause_node(cluster: Raylets) -> None:
             except ProcessLookupError:
                 continue
 
-    threading.Timer(8.0, wake).start()
+    timer = threading.Timer(8.0, wake)
+    timer.start()
+    return timer.join
 
 
 def _parent(pid: int) -> int:
@@ -193,12 +218,13 @@ def _parent(pid: int) -> int:
 
 
 @pytest.mark.parametrize("deed", [_kill_worker, _kill_coordinator, _lose_node, _pause_node])
-def test_whatever_is_lost_the_index_is_the_same(
-    cluster: Raylets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deed: Callable[[Raylets], None]
-) -> None:
+def test_whatever_is_lost_the_index_is_the_same(cluster: Raylets, tmp_path: Path, deed: Deed) -> None:
     root = pages(tmp_path / "docs", 2500)
-    once = Once(lambda: deed(cluster))
-    report = on_cluster(cluster, root, watched=once)
+    once = Once(cluster, deed)
+    try:
+        report = on_cluster(cluster, root, watched=once)
+    finally:
+        once.settle()
     assert once.done
     assert report.files.seen == 2502
     here = indexed_here(root)
@@ -210,8 +236,9 @@ def test_a_run_outlives_the_command_that_began_it(cluster: Raylets, tmp_path: Pa
     root = pages(tmp_path / "docs", 2500)
     command = [sys.executable, "-m", "clew", "index", str(root), "--embedder", "hashing:16", "--engine", "ray"]
     command += ["--address", cluster.address, "--workers", "2"]
+    earlier = {*cluster.workers("Extractor")}
     with subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as driver:
-        wait_until(lambda: bool(cluster.workers("Extractor")), seconds=120, what="the first worker")
+        wait_until(lambda: bool({*cluster.workers("Extractor")} - earlier), seconds=240, what="the first worker")
         driver.kill()
     report = on_cluster(cluster, root)  # follows it, or finds its work done
     assert report.files.seen == 2502
