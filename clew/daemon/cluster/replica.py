@@ -22,6 +22,7 @@ from clew.daemon.configuration import Configured
 from clew.daemon.http.access import Access, Gatekeeper
 from clew.daemon.http.app import create_app
 from clew.daemon.http.settings import HttpSettings
+from clew.daemon.memory import bound_arenas
 from clew.daemon.page_cache import PageCache
 from clew.daemon.secrets import resolved
 
@@ -85,6 +86,7 @@ class Replica:
     """The deployment. Serve calls `reconfigure` before the first question, and whenever the plan changes."""
 
     def __init__(self) -> None:
+        bound_arenas()
         self._collections = Collections()
         self._plan: Plan | None = None
         self._app: Any = None
