@@ -116,6 +116,7 @@ bench-graph: $(READY)  ## the graph: names against annotated collections, build 
 	@$(BIN)/python -m benchmarks.entities
 	@$(BIN)/python -m benchmarks.graph
 	@$(BIN)/python -m benchmarks.graph --million
+	@$(BIN)/python -m benchmarks.entity_paths
 	@$(BIN)/python -m benchmarks.router cases --half 0
 	@$(BIN)/python -m benchmarks.router transcripts
 	@$(BIN)/python -m benchmarks.router foreign
