@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from clew.indexer.lexical.questions import AnalyzedQuestion, analyze_question
 from clew.query import stopping
 from clew.query.abstention import Judgement
-from clew.query.answers import second_look
+from clew.query.answers import second_opinion
 from clew.query.answers.cognates import Cognate, cognates
 from clew.query.answers.crossing import FEW, SPOKEN, Crossing, spoken
 from clew.query.answers.frame import languages_of, led_to, subject_terms
@@ -173,19 +173,19 @@ class Inquiry:
         )
 
     @cached_property
-    def second_look(self) -> second_look.Look | None:
+    def second_opinion(self) -> second_opinion.Look | None:
         """What a multilingual model sees of a question in another language and the passages found for it; None without one."""
         if not self.foreign_tongue:
             return None
-        return second_look.look(self.asked_as, self.foreign_tongue[0], self.leads(second_look.PASSAGES))
+        return second_opinion.look(self.asked_as, self.foreign_tongue[0], self.leads(second_opinion.PASSAGES))
 
     @property
     def _lift(self) -> float | None:
         """By that look; of a question for everything, of its subject, too, as how it is asked is near to much."""
-        looks = [self.bridged.second_look]
+        looks = [self.bridged.second_opinion]
         if self.subject.terms and weight(self.markers, "aggregation") >= self.thresholds.aggregation:
-            passages = self.bridged.leads(second_look.PASSAGES)
-            looks.append(second_look.look(self.subject.text, self.foreign_tongue[0], passages))
+            passages = self.bridged.leads(second_opinion.PASSAGES)
+            looks.append(second_opinion.look(self.subject.text, self.foreign_tongue[0], passages))
         return min((one.lift for one in looks if one is not None), default=None)
 
     def leads(self, count: int) -> list[str]:
@@ -221,7 +221,7 @@ class Inquiry:
 
     def hits(self) -> list[int]:
         """Ordinals of the passages found, best first; as a multilingual model has them, where one has looked."""
-        first, look = self._first, self.second_look
+        first, look = self._first, self.second_opinion
         if look is None or not look.lifts:
             return first
         # Both orders, by rank: a model of meaning alone puts what is in the question's language before what names its subject.
@@ -229,15 +229,17 @@ class Inquiry:
         order = merged({"found": range(len(first)), "again": again})
         names = proper_words(self.text) if any(seed.proper for seed in self.seeds) else ()
         texts = [one.casefold() for one in self.leads(len(first))] if names else []
-        named = [at for at, _ in order if names and any(name in texts[at] for name in names)]
-        return [first[at] for at in dict.fromkeys([*named, *(at for at, _ in order)])]
+        named = [first[at] for at, _ in order if names and any(name in texts[at] for name in names)]
+        if names and not named:  # the words of the other language outweighed them
+            named = self.about(" ".join(sorted(names)))._first[: PASSAGES // 2]
+        return list(dict.fromkeys([*named, *(first[at] for at, _ in order)]))[:PASSAGES]
 
     def passage_cosines(self, ordinals: Sequence[int]) -> list[float | None]:
         """Of passages and the question; None where there is no vector (yet).
 
-        Of a question in another language, what a second look says of them in their place: the vectors' cosines tell nothing.
+        Of a question in another language, what a second opinion says of them in their place: the vectors' cosines tell nothing.
         """
-        look = self.second_look
+        look = self.second_opinion
         if look is not None and look.lifts:
             by_passage = dict(zip(self._first, look.lifts, strict=False))
             return [by_passage.get(one) for one in ordinals]

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from clew.indexer.lexical.languages import language_code
-from clew.query.answers import second_look
+from clew.query.answers import second_opinion
 from clew.query.answers.evidence import Ref, languages_at
 from clew.query.answers.findings import Finding, Findings
 from clew.query.answers.inquiry import Inquiry
-from clew.query.answers.quotation import Quotation, asks_for_figures, held_share, quotations, spans
+from clew.query.answers.quotation import Quotation, asks_for_figures, held_share, points_on, quotations, spans
 from clew.query.answers.seeds import Seed
 from clew.query.graph_listing import id_text
 from clew.query.knowledge import Knowledge
@@ -145,7 +145,7 @@ def passage_findings(inquiry: Inquiry, ordinals: Sequence[int] | None = None) ->
     terms, idf = inquiry.asked_about
     cosines = inquiry.passage_cosines(wanted)
     nearest = max((one for one in cosines if one is not None), default=None)
-    within = NEAR if inquiry.second_look is None else NEAR_TWICE
+    within = NEAR if inquiry.second_opinion is None else NEAR_TWICE
     figures = asks_for_figures(inquiry.text)
     found: list[Finding] = []
     for row, cosine in zip(rows, cosines, strict=True):
@@ -153,7 +153,7 @@ def passage_findings(inquiry: Inquiry, ordinals: Sequence[int] | None = None) ->
         near = cosine is not None and nearest is not None and cosine >= nearest - within
         # The tenth hit of a small collection has nothing to do with the question.
         quoted = quotations(terms, idf, row["text"], row["language"], labels, figures=figures)
-        if inquiry.second_look is not None and len(found) < READ_TWICE:
+        if inquiry.second_opinion is not None and len(found) < READ_TWICE:
             quoted = _by_meaning(inquiry, row, labels) or quoted
         best = [one for one in quoted if one.coverage > 0 or near]
         found += [Finding(ref=Ref(chunk_key=row["chunk_key"], start=one.start, end=one.end)) for one in best]
@@ -166,8 +166,11 @@ def _by_meaning(inquiry: Inquiry, row: Mapping[str, Any], labels: Sequence[str])
     texts = [row["text"][start:end] for start, end in places]
     terms, idf = inquiry.asked_about
     codes = [language_code(row["language"])]
-    at = second_look.nearest(inquiry.asked_as, texts, [held_share(terms, idf, one, codes) > 0 for one in texts])
-    return [] if at is None else [Quotation(start=places[at][0], end=places[at][1], coverage=0.0)]
+    kept = [at for at, one in enumerate(texts) if not points_on(one)] or list(range(len(texts)))
+    places, texts = [places[at] for at in kept], [texts[at] for at in kept]
+    shares = [held_share(terms, idf, one, codes) for one in texts]
+    at = second_opinion.nearest(inquiry.asked_as, texts, [share > 0 for share in shares])
+    return [] if at is None else [Quotation(start=places[at][0], end=places[at][1], coverage=shares[at])]
 
 
 def claim_findings(inquiry: Inquiry, graph: Knowledge, most: int = MOST_CLAIMS) -> list[Finding]:

@@ -31,7 +31,7 @@ NEAR_MEMBERS = 12  # of a report, whose short answers are looked at beside its s
 ENTRIES = 12  # of a report that are kept
 #: Cosines of 384-dimensional MiniLM between which points grow from 0 to 100; others count by their words alone.
 COSINES = {"all-MiniLM-L6-v2": (0.25, 0.75)}
-#: Lifts of a second look between which they do.
+#: Lifts of a second opinion between which they do.
 COSINES_TWICE = (0.02, 0.16)
 
 
@@ -215,7 +215,7 @@ class _Relevance:
         subject = inquiry.subject_inquiry
         self.terms, self.idf = inquiry.asked_about
         model = (inquiry.pinned.generation.fingerprint or "").rpartition("-")[0]
-        self._near = COSINES.get(model) if subject.second_look is None else COSINES_TWICE
+        self._near = COSINES.get(model) if subject.second_opinion is None else COSINES_TWICE
         self.names = subject.cosines
         self._sharing = frozenset(name_index(graph).sharing({t for term in self.terms.terms for t in term.variants}))
         self.passages = _passages(subject, self)

@@ -19,6 +19,16 @@ FEWEST_WORDS = 4  # less is a label
 LINE = 240  # characters up to which the line around a sentence is quoted with it: a step of a list, a short paragraph
 FIGURE = 0.25  # what a figure counts for in an answer to "how many" or "when", beside the share of the words it holds
 
+POINTER = 0.5  # what the words of a sentence count for that says where to read on, or announces what follows
+
+#: How such sentences begin, folded.
+_POINTERS = re.compile(
+    r"^(?:\W*)(?:see|refer to|read|learn more|(?:for|to) (?:more|further|learn|find out|read)\b|check out|other topics|next"
+    r"|veja|consulte|leia|saiba mais|para (?:mais|saber|obter|aprender)|outros topicos|aqui esta"
+    r"|vease|consulta|lee|para (?:mas|conocer)|mas informacion"
+    r"|см\b|смотри\w*|читай\w*|подробн\w+|другие темы|ознакомьтесь|узнайте|дополнительн\w+ сведени\w+)\b"
+)
+
 #: Questions that figures answer, folded: amounts, times, dates. In the four languages that markers are known of.
 _FOR_FIGURES = re.compile(
     r"\b(?:how (?:many|much|long|often|far|old|deep|big|heavy|fast|late|early)|when|what (?:time|year|date|price|percentage|port|number)|which year"
@@ -68,8 +78,15 @@ def quotations(
         share = sum(weight for tokens, weight in weights if tokens & held) / total if total else 0.0
         end = end if end - start <= LONGEST else _cut(text, start, start + LONGEST)
         figure = FIGURE if figures and share and any(c.isdigit() for c in text[start:end]) else 0.0
-        found.append((share + figure, Quotation(start=start, end=end, coverage=share)))
+        share_counted = share * (POINTER if points_on(text[start:end]) else 1.0)
+        found.append((share_counted + figure, Quotation(start=start, end=end, coverage=share)))
     return [one for _, one in sorted(found, key=lambda one: (-one[0], one[1].start))[:count]]
+
+
+def points_on(text: str) -> bool:
+    """Whether a sentence only says where to read on ("See also …"), or announces what follows it (":")."""
+    folded = fold(text[:200])
+    return text.rstrip().endswith(":") or (_POINTERS.search(folded) is not None and len(text) <= LINE)
 
 
 def is_prose(text: str) -> bool:

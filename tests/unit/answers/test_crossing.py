@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from clew.indexer.lexical.questions import analyze_question
-from clew.query.answers import second_look
+from clew.query.answers import second_opinion
 from clew.query.answers.cognates import SoundIndex, skeleton
 from clew.query.answers.crossing import SEEN_TWICE, WORDS, Crossing, spoken
 from clew.query.answers.frame import languages_of
 from clew.query.answers.markers import marked, weight
-from clew.query.answers.quotation import asks_for_figures, is_prose, quotations
+from clew.query.answers.quotation import asks_for_figures, is_prose, points_on, quotations
 from clew.query.answers.router import Seen, route
 from clew.query.answers.thresholds import Thresholds
 
@@ -150,9 +150,9 @@ def test_what_only_looks_like_it_is_none(question: str) -> None:
 
 
 def test_without_the_model_nobody_looks_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(second_look.VARIABLE, "off")
-    assert second_look.look("¿cuánto pesa?", "es", ["62 kg"]) is None
-    assert second_look.nearest("¿cuánto pesa?", ["62 kg"]) is None
+    monkeypatch.setenv(second_opinion.VARIABLE, "off")
+    assert second_opinion.look("¿cuánto pesa?", "es", ["62 kg"]) is None
+    assert second_opinion.nearest("¿cuánto pesa?", ["62 kg"]) is None
 
 
 def test_figures_are_preferred_where_figures_are_asked_for() -> None:
@@ -178,3 +178,18 @@ def test_figures_are_preferred_where_figures_are_asked_for() -> None:
 )
 def test_tables_and_commands_are_no_themes(text: str, prose: bool) -> None:
     assert is_prose(text) is prose
+
+
+@pytest.mark.parametrize(
+    ("text", "pointer"),
+    [
+        ("To learn more about RBAC, see the RBAC documentation.", True),
+        ("Подробнее об этом в разделе о ключах.", True),
+        ("Para mais informações, consulte a página.", True),
+        ("Some typical uses of a DaemonSet are:", True),
+        ("A kit holds everything between the hull and the sea bed.", False),
+        ("To tighten the gland, turn the screws in a star.", False),
+    ],
+)
+def test_what_only_says_where_to_read_on_is_a_weak_answer(text: str, pointer: bool) -> None:
+    assert points_on(text) is pointer

