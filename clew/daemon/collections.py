@@ -7,6 +7,7 @@ snapshots, because a writer published one.
 
 from __future__ import annotations
 
+import logging
 import random
 import threading
 import time
@@ -30,6 +31,7 @@ from clew.query.index import Index
 from clew.query.restriction import Restriction
 from clew_client.service import GenerateRequest
 
+_log = logging.getLogger("clew.service")
 #: Seconds between two looks for a newer snapshot, on a disk and elsewhere. A look is one listing: with S3 5 US$ a month, of each
 #: process and collection, at two seconds. Whoever indexes in the same process says so at once.
 POLL_SECONDS, REMOTE_POLL_SECONDS = 0.5, 2.0
@@ -43,6 +45,8 @@ RETRY_SECONDS = 2.0
 WARM_PARTS = 4
 #: Seconds at most that a newer snapshot waits for their graphs; then they are made while it is served already.
 WARM_GRAPHS = 5.0
+#: Seconds that closing waits for what is being loaded ahead.
+ENDING_SECONDS = 5.0
 #: How many superseded snapshots stay open for cursors and `snapshot=` requests.
 OTHERS_OPEN = 2
 #: Seconds after which one of them that nobody asked for is closed: each may hold as much memory as the served one.
@@ -146,6 +150,7 @@ class Collection:
         # Its own: a program that seeds the common one must not bring followers into step.
         self._chance = random.Random()
         self._loaded: set[tuple[int, Restriction]] = set()  # parts of the served snapshot that were loaded ahead
+        self._warming: threading.Thread | None = None
         self._wake = threading.Event()
         self._ending = False
         self._let_go = False  # whether memory has become free since the last look
@@ -170,6 +175,8 @@ class Collection:
         self._wake.set()
         if self._thread is not None:
             self._thread.join()
+        if self._warming is not None:
+            self._warming.join(ENDING_SECONDS)
         with self._lock:
             pins = [pin for pin in (self._served, *self._others.values()) if pin is not None]
             self._served = None
@@ -260,21 +267,33 @@ class Collection:
             time.sleep(0.02)
 
     def _warm_expected(self) -> None:
-        """Load what keys are limited to before they ask: the graph of a part is made from its passages, which takes a while."""
+        """Load what keys are limited to before they ask: the graph of a part is made from its passages, which takes a while.
+
+        In a thread of its own: the words of a strict part may take minutes, and newer snapshots are not to wait for that.
+        """
         served = self._served
-        if served is None or not self._warm:
+        if served is None or not self._warm or (self._warming is not None and self._warming.is_alive()):
             return
-        for restriction in self._expected()[:WARM_PARTS]:
-            loaded = (served.index.snapshot, restriction)
-            if self._ending or loaded in self._loaded:
-                continue
-            self._loaded = {one for one in self._loaded if one[0] == loaded[0]} | {loaded}
-            try:
-                part = served.index.restricted(restriction)
-                part.warm()
-                part.prepare_graph()
-            except ClewError as error:  # whoever asks with such a key is told
-                self._error = str(error)
+        number = served.index.snapshot
+        ahead = [one for one in self._expected()[:WARM_PARTS] if (number, one) not in self._loaded]
+        if ahead:
+            self._loaded = {one for one in self._loaded if one[0] == number} | {(number, one) for one in ahead}
+            self._warming = threading.Thread(
+                target=self._warm_ahead, args=(ahead,), name=f"clew-warm-{self.name}", daemon=True
+            )
+            self._warming.start()
+
+    def _warm_ahead(self, ahead: Sequence[Restriction]) -> None:
+        try:
+            with self.lease() as index:
+                for restriction in ahead:
+                    if self._ending:
+                        return
+                    part = index.restricted(restriction)
+                    part.warm()
+                    part.prepare_graph()
+        except Exception as error:  # noqa: BLE001 - whoever asks with such a key is told, and nothing else waits for it
+            _log.warning("Loading what limited keys see of %s: %s", self.name, error)
 
     def _keep(self, pin: _Pin) -> None:
         """Hold a superseded snapshot a while: cursors go on with it."""
