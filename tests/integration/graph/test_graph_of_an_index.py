@@ -251,6 +251,7 @@ def test_same_graph_for_any_number_of_processes_and_any_hash_seed(built_once: Pa
     for workers, seed in ((0, "0"), (3, "1"), (2, "77")):
         copy = tmp_path / f"copy-{workers}"
         write_pages(copy)
+        write_homonyms(copy)
         index(str(copy), embedder="none", workers=0)
         subprocess.run(
             [sys.executable, str(script), str(copy / ".clew"), str(workers)],
@@ -365,6 +366,12 @@ HOMONYMS = {
 }
 
 
+def write_homonyms(root: Path) -> None:
+    for path, text in HOMONYMS.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+
+
 def homonyms(root: Path) -> dict[str, list[list[str]]]:
     """By name, the documents of each entity of that name."""
     graph = graph_of(root)
@@ -379,9 +386,7 @@ def homonyms(root: Path) -> dict[str, list[list[str]]]:
 
 def test_two_things_of_one_name_are_two_entities_and_one_of_two_descriptions_is_one(tmp_path: Path) -> None:
     root = tmp_path / "pages"
-    for path, text in HOMONYMS.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
+    write_homonyms(root)
     (root / "purchasing" / "resin.md").unlink()
     index(str(root), embedder="hashing:32", workers=0)
     build(root)
