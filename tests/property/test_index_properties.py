@@ -107,7 +107,7 @@ def brute_force(collection: Collection, text: str, path: str) -> list[Hit]:
 #: How many of the thousand files pass: 0.1 % to 100 %.
 selectivities = st.sampled_from((1, 2, 3, 5, 10, 30, 100, 300, 999, 1000))
 questions = st.sampled_from(QUESTIONS)
-quick = settings(max_examples=40, deadline=None)
+quick = settings(max_examples=25, deadline=None)
 
 
 @pytest.mark.parametrize("path", PATHS)
