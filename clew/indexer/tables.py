@@ -129,7 +129,7 @@ class Table:
         except (OSError, ValueError) as error:
             if isinstance(error, OSError) and "not found" not in str(error).lower():
                 raise StorageError(f"Reading table {self.name} at {self.uri}: {error}; try again.") from error
-            cause = " ".join(str(error).split())[:300]
+            cause = _IN_ITS_SOURCE.sub("", " ".join(str(error).split()))[:300]
             raise self._explained(
                 f"Reading table {self.name} at version {self.version} ({self.uri}): {cause}. Part of the index was deleted "
                 "or altered; rebuild it with `clew index --full`."
