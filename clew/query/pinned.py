@@ -28,6 +28,7 @@ from clew.query.catalog import Catalog
 
 if TYPE_CHECKING:
     from clew.indexer.lexical.assembly import LexicalIndex
+    from clew.query.coarse import CoarseVectors
     from clew.query.graph import LinkGraph
 
 T = TypeVar("T")
@@ -93,6 +94,7 @@ class KnownVectors:
     keys: NDArray[np.int64]  # (n,) rising
     vectors: NDArray[np.float32]  # (n, dimension)
     filled: NDArray[np.bool_]  # (n,)
+    coarse: CoarseVectors | None = None  # of all of them, where they were made
 
     def copied(
         self, keys: NDArray[np.int64], matrix: NDArray[np.float32], filled: NDArray[np.bool_], block: int = 16_384
@@ -349,6 +351,8 @@ class PinnedIndex:
         count = len(self.universe)
         known, self._known = self._known, None
         if known is not None and known.filled.all() and np.array_equal(known.keys, self.universe.keys):
+            if known.coarse is not None:
+                self.__dict__["_coarse"] = known.coarse
             return known.vectors, known.filled
         matrix = memory((count, dimension), np.float32)
         filled = np.zeros(count, dtype=bool)
@@ -377,7 +381,17 @@ class PinnedIndex:
     def known_vectors(self) -> KnownVectors | None:
         """What is in memory of vectors, for another snapshot of this generation; it is not loaded for that."""
         vectors = None if self.is_restricted else self.__dict__.get("_vectors")
-        return self._known if vectors is None else KnownVectors(self.universe.keys, *vectors)
+        if vectors is None:
+            return self._known
+        return KnownVectors(self.universe.keys, vectors[0], vectors[1], coarse=self.__dict__.get("_coarse"))
+
+    @property
+    def coarse_vectors(self) -> CoarseVectors:
+        """The vectors, coarsely. `clew.query.coarse` must have been loaded."""
+        from clew.query.coarse import CoarseVectors
+
+        vectors = self.vectors[0]  # first: those of another snapshot may come with theirs
+        return self.once("_coarse", lambda: CoarseVectors(vectors, memory))
 
     # --- links ---------------------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ from clew.query.fusion import Fused, PathResult, fuse, union
 from clew.query.highlights import Highlighter
 from clew.query.inspection import degraded, location_of, url_of
 from clew.query.intent import judge
-from clew.query.pinned import PinnedIndex, memory
+from clew.query.pinned import PinnedIndex
 from clew.query.rerank import DEPTH, open_reranker
 from clew.query.rerank import bonuses as rerank_bonuses
 from clew.query.sentence_match import SENTENCES, SentenceMatch, sentence_bonus
@@ -160,7 +160,7 @@ class Searcher:
         def build() -> DensePath:
             vectors, filled = self._pinned.vectors
             worth_it = coarse.is_loaded() and len(vectors) >= coarse.WORTH_IT and not self._pinned.is_restricted
-            quarter = coarse.CoarseVectors(vectors, memory) if worth_it else None
+            quarter = self._pinned.coarse_vectors if worth_it else None
             return DensePath(vectors, filled, self._pinned.universe, coarse=quarter)
 
         return self._pinned.once("dense_path", build)

@@ -21,6 +21,7 @@ def test_a_newer_snapshot_has_the_vectors_that_it_would_have_by_itself(tmp_path:
     root = tmp_path / "documents"
     served = indexed(root, {f"{n:02}.md": f"# Page {n}\n\nThe text of page {n}.\n" for n in range(12)})
     served.search("page", hops=0)
+    assert served._pinned.coarse_vectors is not None
     few = {"05.md": "# Page\n\nOther words.\n", "00-new.md": "# New\n\nA page before all others.\n"}
     for changed in (few, {}, {f"{n:02}.md": f"# Page {n}\n\nRewritten, page {n}.\n" for n in range(8)}):
         (root / "11.md").unlink(missing_ok=True)
@@ -33,6 +34,10 @@ def test_a_newer_snapshot_has_the_vectors_that_it_would_have_by_itself(tmp_path:
         assert np.array_equal(vectors, expected[0])
         assert np.array_equal(filled, expected[1])
         assert (vectors is served._pinned.vectors[0]) == (not changed)  # nothing is copied where nothing changed
+        coarse = moved._pinned.coarse_vectors
+        assert (coarse is served._pinned.coarse_vectors) == (not changed)
+        least, most = coarse.bounds(coarse.asked(vectors[3]), 0, len(vectors))
+        assert ((least <= vectors @ vectors[3]) & (vectors @ vectors[3] <= most)).all()
         served.close()
         served = moved
 
