@@ -97,6 +97,9 @@ def test_errors_say_what_was_done_to_what_and_what_to_do() -> None:
         raise answer(403, "AccessDenied")
     with pytest.raises(ObjectMissingError), storage_errors("reading", "x"):
         raise ObjectMissingError
-    with pytest.raises(StorageError, match="No space left on device. The disk is full: make room"), storage_errors("writing", "x"):
+    with (
+        pytest.raises(StorageError, match=r"No space left on device. The disk is full: make room"),
+        storage_errors("writing", "x"),
+    ):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert reason(ValueError("two\nlines")) == "ValueError: two lines"
