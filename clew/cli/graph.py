@@ -303,9 +303,7 @@ def fanout(
 
 def merges(
     root: Root,
-    undo: Annotated[
-        str | None, typer.Option("--undo", metavar="ID", help="Undo this for good.")
-    ] = None,
+    undo: Annotated[str | None, typer.Option("--undo", metavar="ID", help="Undo this for good.")] = None,
     limit: Limit = None,
     wait: Wait = "60s",
     place: IndexPlace = None,

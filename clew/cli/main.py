@@ -12,14 +12,28 @@ from functools import cache
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from clew.errors import ClewError
 
 # typer carries a click of its own since 0.20 and exports no UsageError, but one of its children.
 UsageError: Any = typer.BadParameter.__base__
 
+
+class Commands(TyperGroup):
+    """The list of commands with whole sentences, wrapped, where the library would cut them off."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """See the library."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, each.get_short_help_str(200)) for name, each in commands if each is not None and not each.hidden]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
 app = typer.Typer(
     name="clew",
+    cls=Commands,
     help="An index that lives with your documents: build it, search it four ways, follow the links.",
     no_args_is_help=True,
     add_completion=False,
