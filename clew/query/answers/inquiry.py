@@ -181,9 +181,10 @@ class Inquiry:
 
     @property
     def _lift(self) -> float | None:
-        """By that look; of a question for everything, of its subject, too, as how it is asked is near to much."""
+        """By that look; of a wide question, of its subject, too, as how it is asked is near to much."""
         looks = [self.bridged.second_opinion]
-        if self.subject.terms and weight(self.markers, "aggregation") >= self.thresholds.aggregation:
+        wide = self.asks_widely or weight(self.markers, "aggregation") >= self.thresholds.aggregation
+        if self.subject.terms and wide:
             passages = self.bridged.leads(second_opinion.PASSAGES)
             looks.append(second_opinion.look(self.subject.text, self.foreign_tongue[0], passages))
         return min((one.lift for one in looks if one is not None), default=None)
