@@ -6,7 +6,7 @@
     python -m benchmarks.router foreign               # XQuAD English: own questions lost, those of other collections answered
 
 `--half`: of each kind the cases with even (0) or odd (1) numbers. The rules of the first version were committed before any case was read;
-after that the odd ones were, and the even ones never.
+after that the odd ones were, and later the even ones, too: what tells how the rules do on questions that nobody read are those in `fresh`.
 """
 
 from __future__ import annotations
