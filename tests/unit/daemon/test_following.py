@@ -19,7 +19,7 @@ class Longest(random.Random):
 
 def waits(monkeypatch: pytest.MonkeyPatch, root: str, outcomes: list[Exception | None], served: bool) -> list[float]:
     """How long is waited after each outcome of a look; without what chance takes off."""
-    collection = Collection("docs", root)
+    collection = Collection("docs", root, warm=False)
     found: list[float] = []
     given = iter(outcomes)
 
