@@ -208,8 +208,8 @@ _SIGNS: Mapping[str, tuple[str, ...]] = {
     "en": (
         "reported", "alleg", "suppos", "purport", "rumo", "confirm", "verif", "claim", "probabl", "possib", "perhaps", "maybe", "presum",
         "apparent", "seem", "likely", "believe", "suspect", "thought", "assume", "may ", "might ", "could ", "appear", "disput", "contest",
-        "controver", "debated", "den", "contradict", "refut", "reject", "critics", "said ", "unclear", "unknown", "uncertain", "proven",
-        "accounts", "guess", "expected", "not clear", "not known", "we think", "tested",
+        "controver", "debated", "denie", "deny", "contradict", "refut", "reject", "critics", "said ", "unclear", "unknown", "uncertain", "proven",
+        "by all accounts", "guess", "expected", "not clear", "not known", "we think", "tested",
     ),
     "pt": (
         "suposta", "suposto", "alega", "pretens", "rumor", "boato", "confirm", "verific", "comprov", "provavel", "provável", "possivel",
@@ -244,17 +244,26 @@ class Clause:
     )
 
 
-def may_hedge(lowered: str, language: str) -> bool:
-    """Whether a text in small letters may hold a cue of this language."""
-    return any(sign in lowered for sign in _SIGNS[language])
+def signs_in(text: str, language: str) -> tuple[str, ...]:
+    """What stands in a text, in small letters, of the signs of which every cue holds one."""
+    lowered = text.lower()
+    return tuple(sign for sign in _SIGNS[language] if sign in lowered)
 
 
-def clause_of(sentence: str, language: str, verbs: re.Pattern[str]) -> Clause:
-    """A sentence read for its cues. `verbs`: finds the verb that a statement hangs on; a cue behind it is the object's own."""
-    if not may_hedge(sentence.lower(), language):
+def clause_of(sentence: str, language: str, verbs: re.Pattern[str], signs: tuple[str, ...]) -> Clause:
+    """A sentence read for its cues.
+
+    Args:
+        sentence: the sentence.
+        language: one that has cues.
+        verbs: finds the verb that a statement hangs on; a cue behind it is the object's own.
+        signs: of the text around it (`signs_in`), so that a sentence is searched for the few that are there alone.
+    """
+    lowered = sentence.lower() if signs else ""
+    if not any(sign in lowered for sign in signs):
         return Clause(text=sentence)
     found: list[str] = []
-    text, bare = sentence, False
+    text = sentence
     about = _claim(language)[0].match(text)
     if about is not None:
         cut = _claim(language)[1].search(text, about.end())
@@ -271,17 +280,7 @@ def clause_of(sentence: str, language: str, verbs: re.Pattern[str]) -> Clause:
     if back is not None and back.start() > SHORTEST:
         found.append(_status(back))
         text = _TAIL.sub("", text[: back.start()]) + "."
-    for status, pattern, left, modal in _auxiliaries(language):
-        cue = pattern.search(text, 0, REACH)
-        if cue is None or (modal and not _doubts(text, cue)):
-            continue
-        rest = text[cue.end() :]
-        told = text[: cue.start()] + left + (_finite(rest, language) if not left else rest)
-        verb = verbs.search(told, 2, REACH)
-        if verb is not None and verb.start() == cue.start():
-            text, bare = told, not left
-            found.append(status)
-        break
+    text, bare = _without_auxiliary(text, language, verbs, found)
     cue = _compiled(language, "adverb").search(text, 0, REACH)
     if cue is not None:
         told = text[: cue.start()] + " " + text[cue.end() :]
@@ -296,6 +295,22 @@ def clause_of(sentence: str, language: str, verbs: re.Pattern[str]) -> Clause:
         found.append(_status(told_of))
     status = next((one for one in _GRAVITY if one in found), "confirmed")
     return Clause(text=text, status=status, bare=bare, led=lead is not None or about is not None)
+
+
+def _without_auxiliary(text: str, language: str, verbs: re.Pattern[str], found: list[str]) -> tuple[str, bool]:
+    """(the clause without a verb of doubt, whether that left a bare verb); what it says is added to `found`."""
+    for status, pattern, left, modal in _auxiliaries(language):
+        cue = pattern.search(text, 0, REACH)
+        if cue is None or (modal and not _doubts(text, cue)):
+            continue
+        rest = text[cue.end() :]
+        told = text[: cue.start()] + left + (_finite(rest, language) if not left else rest)
+        verb = verbs.search(told, 2, REACH)
+        if verb is not None and verb.start() == cue.start():
+            found.append(status)
+            return told, not left
+        break
+    return text, False
 
 
 def _doubts(text: str, modal: re.Match[str]) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from clew.indexer.graph.hedges import NAMED, REACH, clause_of
+from clew.indexer.graph.hedges import NAMED, REACH, clause_of, signs_in
 from clew.indexer.graph.lexicon import lexicon, word_set
 from clew.indexer.sentences import line_spans, paragraph_spans, sentence_spans
 
@@ -188,17 +188,18 @@ def sentences(text: str, language: str | None) -> Iterator[tuple[int, int]]:
 def statements(text: str, language: str | None) -> Iterator[Statement]:
     """What the sentences of a text state, in order."""
     code = language if language in _VERBS else "en"
+    signs = signs_in(text, code)
     for start, end in sentences(text, language):
         if 16 <= end - start <= LONGEST_SENTENCE and text[end - 1] != "?":
-            found = statement(text, start, end, code)
+            found = statement(text, start, end, code, signs)
             if found is not None:
                 yield found
 
 
-def statement(text: str, start: int, end: int, language: str) -> Statement | None:
-    """What one sentence states; None where no pattern fits."""
+def statement(text: str, start: int, end: int, language: str, signs: tuple[str, ...]) -> Statement | None:
+    """What one sentence states; None where no pattern fits. `signs`: of doubt, in the text around it."""
     sentence = text[start:end]
-    clause = clause_of(sentence, language, _verbs(language))
+    clause = clause_of(sentence, language, _verbs(language), signs)
     said = clause.text
     verb = _verbs(language, subjunctive=clause.led).search(said, 2, REACH)
     if verb is None or verb.lastgroup is None:
