@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -107,11 +108,12 @@ class AttributesPath:
         """What a document would score whose name is the question: a bound that does not flatter a chance match."""
         return self._match(question).maximum
 
-    def title_phrase(self, question: str) -> Scores:
+    def title_phrase(self, question: str, telling: Callable[[str], float] = lambda phrase: 1.0) -> Scores:
         """For every document: 1 where its title is a phrase of the question, less where several have that title; else 0.
 
         A parenthesised suffix of the title does not count, nor do case, accents and punctuation. A title inside a longer
-        one that is a phrase too counts half: asked for New York City, York is not what was meant.
+        one that is a phrase too counts half: asked for New York City, York is not what was meant. `telling`: of a phrase, 0…1,
+        how much it counts at all.
         """
         bonus = np.zeros(len(self._catalog))
         spoken = words.phrase_of(question).split()[:400]
@@ -128,7 +130,7 @@ class AttributesPath:
                 spans[other][0] <= begin and end <= spans[other][1] for other, _ in found if len(other) > len(phrase)
             )
             rows = titles.rows[titles.starts[codes[0]] : titles.starts[codes[0] + 1]]
-            bonus[rows] = (0.5 if inside else 1.0) / np.sqrt(len(rows))
+            bonus[rows] = telling(phrase) * (0.5 if inside else 1.0) / np.sqrt(len(rows))
         return bonus
 
     # --- matching ---

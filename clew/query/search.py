@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -441,11 +442,21 @@ class Searcher:
         if len(answered.lists) < 2 or asked.request.combine == "rrf" or not len(ordinals):
             return bonuses
         if "attributes" in answered.lists:
-            titles = self._attributes().title_phrase(asked.request.text)
+            titles = self._attributes().title_phrase(asked.request.text, self._telling)
             bonuses["title_phrase"] = TITLE_PHRASE_BONUS * titles[self._pinned.catalog.document_of[ordinals]]
         if "tfidf" in answered.lists or "bm25" in answered.lists:
             bonuses["coverage"] = COVERAGE_BONUS * self._coverage()(asked.terms, ordinals)
         return bonuses
+
+    def _telling(self, phrase: str) -> float:
+        """How far a phrase singles out a passage, 0…1: the idf of its words over that of a word that one passage holds, squared.
+
+        Where all is about one thing, pages are called by words that every other passage holds. By 1, by the share and by its
+        square, without links: HotpotQA .865 .867 .867, MuSiQue .711 .712 .712.
+        """
+        most = math.log(max(2, len(self._pinned.universe)))
+        known = float(self.idf(analyze_question(phrase, self._pinned.languages)).sum())
+        return min(1.0, known / most) ** 2
 
     def _expand(self, asked: _Asked, answered: _Answered) -> Expansion | None:
         options, fused = asked.request.expand, answered.fused

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -90,3 +91,17 @@ def test_hits_kept_below_earlier_pages_say_so(index: clew.Index) -> None:
     assert any("held" in hit["explain"] for hit in hits)
     for hit in hits:
         assert score_by_hand(hit["explain"]) == pytest.approx(hit["score"], abs=2e-6)
+
+
+def test_a_title_that_every_page_speaks_of_says_little(tmp_path: Path) -> None:
+    """Where all is about pods, a page called so is not what a question with that word is after; a page with a name is."""
+    for number in range(12):
+        (tmp_path / f"note-{number}.md").write_text(f"# Note {number}\n\nHow pods are moved, part {number}.\n")
+    (tmp_path / "pods.md").write_text("# Pods\n\nWhat pods are.\n")
+    (tmp_path / "kestrel.md").write_text("# Kestrel\n\nA buoy with two pods.\n")
+    clew.index(str(tmp_path), embedder="none", workers=0)
+    with clew.open(str(tmp_path)) as index:
+        hits = answer(index, "which pods does the Kestrel carry", expand={"hops": 0})
+    share = {hit["path"]: hit["explain"]["shares"]["title_phrase"] for hit in hits}
+    assert share["kestrel.md"] == pytest.approx(1.0, abs=0.2)
+    assert 0 < share["pods.md"] < 0.2
