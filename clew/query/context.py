@@ -24,10 +24,12 @@ from clew.indexer.chunking import join_spans
 from clew.indexer.number_sets import distinct_numbers, is_among
 from clew.indexer.sentences import line_spans, paragraph_spans, sentence_spans, word_spans
 from clew.query.candidates import Mask, Ordinals
+from clew.query.found import Found
 from clew.query.inspection import location_of, url_of
 from clew.query.pinned import PinnedIndex
-from clew.query.search import Found, Searcher, Trails, require_question
+from clew.query.search import Searcher, require_question
 from clew.query.tokens import Tokenizer
+from clew.query.trails import Trails
 from clew_client.types import ContextRequest, ContextResult, Passage, TrailStep
 
 if TYPE_CHECKING:

@@ -403,10 +403,12 @@ class Index:
         """
         from clew.indexer.progress import Silence
         from clew.query import calibration
+        from clew.query.abstention import function_for
 
         if "dense" in degraded(self._pinned):
             raise OptionError("Not all vectors are there yet, so a floor would not hold; run `clew index` first.")
         searcher, said = self._ready(), progress or Silence()
+        function = function_for(self._pinned.generation.fingerprint)
         request = search_request("a question", **{**options, "abstain": "mark"})
         said.begin("Calibrating", None, "questions")
 
@@ -415,7 +417,7 @@ class Index:
             judgement = searcher.judge(searcher.find(request.model_copy(update={"text": text})))
             return 0.0 if judgement is None else judgement.confidence
 
-        fitted = calibration.calibrate(self._pinned, searcher.function, confidence, list(questions))
+        fitted = calibration.calibrate(self._pinned, function, confidence, list(questions))
         said.end()
         if store:
             calibration.keep(self._place, self._pinned.generation.id, fitted)

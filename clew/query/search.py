@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,40 +17,27 @@ from numpy.typing import NDArray
 
 from clew.connectors.location import Root
 from clew.errors import ClewError, OptionError, RequestError, RequestTimeError, ServiceError
-from clew.indexer.embedders.protocol import Embedder, LateInteraction
+from clew.indexer.embedders.protocol import Embedder
 from clew.indexer.lexical.questions import AnalyzedQuestion, analyze_question
 from clew.indexer.number_sets import distinct_numbers, is_among
-from clew.query import coarse, stopping, tracing, where
-from clew.query.abstention import (
-    MOST_TERMS,
-    TOP,
-    WORDS,
-    Function,
-    Judgement,
-    Signals,
-    coverage,
-    function_for,
-    nearest,
-    pair_share,
-)
-from clew.query.attributes import AttributesPath
-from clew.query.bm25 import Bm25Path
-from clew.query.calibration import calibration_of, floor_for
+from clew.query import stopping, tracing, where
+from clew.query.abstention import MOST_TERMS, TOP, Judgement, Signals
 from clew.query.candidates import Candidates, Mask, Ordinals, Scores
-from clew.query.coverage import Coverage
-from clew.query.dense import DensePath
-from clew.query.expansion import Expansion, ExpansionWeights, Passages, Question, Step, expand
+from clew.query.expansion import Expansion, ExpansionWeights, Question, expand
 from clew.query.explanation import explained
-from clew.query.fusion import Fused, PathResult, fuse, union
+from clew.query.found import Answered, Asked, Found
+from clew.query.fusion import PathResult, fuse, union
 from clew.query.highlights import Highlighter
 from clew.query.inspection import degraded, location_of, url_of
 from clew.query.intent import judge
+from clew.query.judging import Judge
 from clew.query.pinned import PinnedIndex
 from clew.query.rerank import DEPTH, open_reranker
 from clew.query.rerank import bonuses as rerank_bonuses
-from clew.query.sentence_match import SENTENCES, SentenceMatch, sentence_bonus
-from clew.query.tfidf import TfidfPath
-from clew_client.types import PATHS, Hit, SearchRequest, SearchResult, SourceScore, TrailStep
+from clew.query.search_paths import PATHS_BY_NAME, SearchPaths
+from clew.query.sentence_match import SENTENCES, sentence_bonus
+from clew.query.trails import Trails, positions
+from clew_client.types import PATHS, Hit, SearchRequest, SearchResult
 
 #: Weights of the paths in the fused score and of the coverage beside it: the best nDCG@10 without expansion over SciFact
 #: train, HotpotQA train500 and MuSiQue train100, with sentences (.753 / .851 / .716; without, with dense and BM25 alike
@@ -58,88 +45,12 @@ from clew_client.types import PATHS, Hit, SearchRequest, SearchResult, SourceSco
 DEFAULT_WEIGHTS: Mapping[str, float] = {"dense": 1.75, "bm25": 0.75, "tfidf": 0.25, "attributes": 0.05}
 COVERAGE_BONUS = 0.45  # see clew.query.coverage
 EXPANSION_WEIGHTS = ExpansionWeights()
-NAMED = 0.5  # of what a file would score whose name is the question: then it was the file that was looked for
 DEEPER = 4  # how much more is fetched for a page beyond the candidates
 #: Of pairs of neighbouring words of the question, beside BM25. nDCG@10 of the fused score without expansion by 0, .1, .2, .4:
 #: SciFact train .743 .744 .745 .743, HotpotQA .849 .851 .851 .853, MuSiQue .706 .706 .707 .709.
 PAIR_WEIGHT = 0.2
 #: Of a phrase of the question that is a document's title, by .2, .25, .3: HotpotQA .851 .852 .852, MuSiQue .714 .714 .717.
 TITLE_PHRASE_BONUS = 0.3
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Asked:
-    """A question, prepared once for all paths."""
-
-    request: SearchRequest
-    terms: AnalyzedQuestion
-    allowed: Mask | None
-    vector: Callable[[], NDArray[np.float32]]
-
-
-@dataclass(kw_only=True)
-class _Answered:
-    """What the paths gave, and what became of it."""
-
-    weights: Mapping[str, float]
-    lists: dict[str, PathResult] = field(default_factory=dict)
-    degraded: dict[str, str] = field(default_factory=dict)
-    timings: dict[str, float] = field(default_factory=dict)
-    fused: Fused = field(default_factory=lambda: Fused(ordinals=np.empty(0, np.int64), scores=np.empty(0)))
-    scores: Scores = field(default_factory=lambda: np.empty(0))  # fused, with the bonus of titles
-    sentences: dict[int, float] = field(default_factory=dict)  # what the sentences of the first chunks add
-    reranked: dict[int, float] = field(default_factory=dict)  # of the first chunks, what a reranker adds
-    deeper: list[_Answered] = field(default_factory=list)
-    _position: dict[int, int] | None = None
-
-    @property
-    def position(self) -> dict[int, int]:
-        """Where a candidate stands among the fused ones."""
-        if self._position is None:
-            self._position = {ordinal: at for at, ordinal in enumerate(self.fused.ordinals.tolist())}
-        return self._position
-
-    def absorb(self, other: _Answered) -> None:
-        """Keep a deeper answer, for the hits that it alone has."""
-        self.deeper.append(other)
-
-    def sources(self, ordinal: int) -> dict[str, SourceScore]:
-        """What each path said of a hit; nothing of one that only links led to."""
-        for answer in (self, *self.deeper):
-            at = answer.position.get(ordinal)
-            if at is None:
-                continue
-            return {
-                name: SourceScore(
-                    raw=float(path.raw[at]),
-                    normalized=float(path.normalized[at]),
-                    weight=path.weight,
-                    rank=int(path.rank[at]) or None,
-                )
-                for name, path in answer.fused.paths.items()
-                if not np.isnan(path.raw[at])
-            }
-        return {}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Found:
-    """Everything that was found for a question, best first; hits are made of a page of it."""
-
-    ordinals: Ordinals
-    scores: Scores
-    expansion: Expansion | None
-    intent: dict[str, Any] | None
-    asked: _Asked
-    answered: _Answered
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Path:
-    """One way to find candidates, and to score given chunks exactly; of whichever searcher is given."""
-
-    search: Callable[[Searcher, _Asked, int], Candidates]
-    scores: Callable[[Searcher, _Asked, Ordinals], Scores]
 
 
 class Searcher:
@@ -149,48 +60,13 @@ class Searcher:
         self._pinned = pinned
         self._embedder = embedder
         self._root = root
+        self._paths = SearchPaths(pinned, embedder)
+        self._judge = Judge(pinned, self._paths)
         self._pool = ThreadPoolExecutor(max_workers=len(PATHS) + 1, thread_name_prefix="clew-path")
 
     def close(self) -> None:
         """End the threads."""
         self._pool.shutdown(wait=False, cancel_futures=True)
-
-    # --- paths, built when first asked for -----------------------------------------------------
-
-    def _dense(self) -> DensePath:
-        def build() -> DensePath:
-            vectors, filled = self._pinned.vectors
-            worth_it = coarse.is_loaded() and len(vectors) >= coarse.WORTH_IT and not self._pinned.is_restricted
-            quarter = self._pinned.coarse_vectors if worth_it else None
-            return DensePath(vectors, filled, self._pinned.universe, coarse=quarter)
-
-        return self._pinned.once("dense_path", build)
-
-    def _bm25(self) -> Bm25Path:
-        return self._pinned.once("bm25_path", lambda: Bm25Path(self._pinned.lexical.index, self._pinned.universe))
-
-    def _sentences(self) -> SentenceMatch | None:
-        """None where the index's embedder cannot compare texts token by token."""
-
-        def build() -> SentenceMatch | None:
-            embedder: object = self._embedder()
-            return SentenceMatch(embedder, self._pinned.languages) if isinstance(embedder, LateInteraction) else None
-
-        return self._pinned.once("sentences", build)
-
-    def _tfidf(self) -> TfidfPath:
-        return self._pinned.once("tfidf_path", lambda: TfidfPath(self._pinned.lexical.segments, self._pinned.universe))
-
-    def _coverage(self) -> Coverage:
-        pinned = self._pinned
-        return pinned.once("coverage", lambda: Coverage(self._tfidf(), pinned.universe, pinned.catalog.document_of))
-
-    def _passages(self) -> Passages:
-        pinned = self._pinned
-        return pinned.once("passages", lambda: Passages.of(pinned.universe, pinned.catalog.document_of))
-
-    def _attributes(self) -> AttributesPath:
-        return self._pinned.once("attributes_path", lambda: AttributesPath(self._pinned.catalog, self._pinned.universe))
 
     # --- a question ----------------------------------------------------------------------------
 
@@ -282,9 +158,9 @@ class Searcher:
             ordinals=ordinals, scores=scores, expansion=expansion, intent=intent, asked=asked, answered=answered
         )
 
-    def _prepare(self, request: SearchRequest) -> _Asked:
+    def _prepare(self, request: SearchRequest) -> Asked:
         require_question(request.text)
-        return _Asked(
+        return Asked(
             request=request,
             terms=analyze_question(request.text, self._pinned.languages),
             allowed=self.allowed(request.where),
@@ -293,7 +169,7 @@ class Searcher:
 
     def idf(self, question: AnalyzedQuestion) -> Scores:
         """(terms,) the idf of each term of a question."""
-        return self._tfidf().idf(question)
+        return self._paths.tfidf().idf(question)
 
     def allowed(self, expression: str | None) -> Mask | None:
         """Which chunks a filter lets through, by ordinal; None: all. Raises WhereError."""
@@ -325,10 +201,10 @@ class Searcher:
         intent = judge(request.text)
         return {name: weight * intent.factors.get(name, 1.0) for name, weight in weights.items()}, intent.report()
 
-    def _answer(self, asked: _Asked, weights: Mapping[str, float], k: int) -> _Answered:
+    def _answer(self, asked: Asked, weights: Mapping[str, float], k: int) -> Answered:
         """Ask all paths, and fuse what they say."""
         stopping.check()
-        answered = _Answered(weights=weights)
+        answered = Answered(weights=weights)
         names = [name for name in dict.fromkeys(asked.request.paths) if weights[name] > 0]
         answered.degraded = {k: v for k, v in degraded(self._pinned).items() if k in (*names, "links")}
         if len(self._pinned.universe):
@@ -338,7 +214,7 @@ class Searcher:
                 span.set("clew.candidates", len(answered.fused))
         return answered
 
-    def _ask(self, asked: _Asked, names: Sequence[str], k: int, answered: _Answered) -> None:
+    def _ask(self, asked: Asked, names: Sequence[str], k: int, answered: Answered) -> None:
         """All paths at once. What fails or takes too long is left out, and said."""
         deadline = None if asked.request.timeout is None else time.perf_counter() + asked.request.timeout
         if "dense" in names:  # the model loads (0.17 CPU-s) while the tables do; if it cannot, the dense path says so
@@ -372,15 +248,15 @@ class Searcher:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in answered.degraded.items())
             raise ServiceError(f"Searching {self._pinned.place.address}: no path could answer ({reasons}).")
 
-    def _measured(self, name: str, asked: _Asked, k: int) -> tuple[Candidates, float]:
+    def _measured(self, name: str, asked: Asked, k: int) -> tuple[Candidates, float]:
         """A path's candidates, and the milliseconds that they took."""
         began = time.perf_counter()
         with tracing.span(f"search.{name}") as span:
-            found = _PATHS[name].search(self, asked, k)
+            found = PATHS_BY_NAME[name].search(self._paths, asked, k)
             span.set("clew.candidates", len(found))
         return found, (time.perf_counter() - began) * 1000
 
-    def _fuse(self, asked: _Asked, answered: _Answered) -> None:
+    def _fuse(self, asked: Asked, answered: Answered) -> None:
         """Score every candidate on every path, then fuse."""
         everyone = union(answered.lists, answered.weights)
         pairs = self._pairs(asked, everyone) if self._counts_pairs("bm25", answered) else None
@@ -389,7 +265,7 @@ class Searcher:
                 candidates=result.candidates,
                 exact=self._exact(name, asked, answered, everyone, pairs) if result.exact is None else result.exact,
                 # A chance match of one folder's name must not count as much as a whole file name.
-                maximum=self._attributes().maximum(asked.request.text) if name == "attributes" else None,
+                maximum=self._paths.attributes().maximum(asked.request.text) if name == "attributes" else None,
             )
             for name, result in answered.lists.items()
         }
@@ -405,26 +281,26 @@ class Searcher:
         )
         answered.scores = answered.fused.scores + sum(self._bonuses(asked, answered, answered.fused.ordinals).values())
 
-    def _exact(self, name: str, asked: _Asked, answered: _Answered, everyone: Ordinals, pairs: Scores | None) -> Scores:
+    def _exact(self, name: str, asked: Asked, answered: Answered, everyone: Ordinals, pairs: Scores | None) -> Scores:
         """A path's scores of every candidate (rising). Those of its own it has told already, to the last bit."""
         own = answered.lists[name].candidates
         at = np.searchsorted(everyone, own.ordinals)
         scores, others = np.empty(len(everyone)), np.ones(len(everyone), dtype=np.bool_)
         scores[at], others[at] = own.scores, False
-        scores[others] = _PATHS[name].scores(self, asked, everyone[others])
+        scores[others] = PATHS_BY_NAME[name].scores(self._paths, asked, everyone[others])
         return scores + pairs if pairs is not None and self._counts_pairs(name, answered) else scores
 
-    def _scores(self, name: str, asked: _Asked, answered: _Answered, ordinals: Ordinals) -> Scores:
+    def _scores(self, name: str, asked: Asked, answered: Answered, ordinals: Ordinals) -> Scores:
         """What a path says of given chunks. BM25 beside other paths counts pairs of neighbouring words, too."""
-        scores = _PATHS[name].scores(self, asked, ordinals)
+        scores = PATHS_BY_NAME[name].scores(self._paths, asked, ordinals)
         return scores + self._pairs(asked, ordinals) if self._counts_pairs(name, answered) else scores
 
     @staticmethod
-    def _counts_pairs(name: str, answered: _Answered) -> bool:
+    def _counts_pairs(name: str, answered: Answered) -> bool:
         return name == "bm25" and name in answered.lists and len(answered.lists) > 1
 
-    def _pairs(self, asked: _Asked, ordinals: Ordinals) -> Scores:
-        return PAIR_WEIGHT * self._bm25().pairs(asked.terms, ordinals)
+    def _pairs(self, asked: Asked, ordinals: Ordinals) -> Scores:
+        return PAIR_WEIGHT * self._paths.bm25().pairs(asked.terms, ordinals)
 
     def _with_pairs(self, result: PathResult, everyone: Ordinals, pairs: Scores) -> PathResult:
         """BM25's candidates in their order once pairs count; `pairs` are those of `everyone`, rising."""
@@ -433,7 +309,7 @@ class Searcher:
         best = Candidates.best(found.ordinals, scores, len(found), self._pinned.universe.tie)
         return replace(result, candidates=best)
 
-    def _bonuses(self, asked: _Asked, answered: _Answered, ordinals: Ordinals) -> dict[str, Scores]:
+    def _bonuses(self, asked: Asked, answered: Answered, ordinals: Ordinals) -> dict[str, Scores]:
         """What stands beside the paths' scores: titles in the question, and how much of it is covered.
 
         None with one path alone, which then ranks by its own score, and none on the scale of RRF.
@@ -442,10 +318,10 @@ class Searcher:
         if len(answered.lists) < 2 or asked.request.combine == "rrf" or not len(ordinals):
             return bonuses
         if "attributes" in answered.lists:
-            titles = self._attributes().title_phrase(asked.request.text, self._telling)
+            titles = self._paths.attributes().title_phrase(asked.request.text, self._telling)
             bonuses["title_phrase"] = TITLE_PHRASE_BONUS * titles[self._pinned.catalog.document_of[ordinals]]
         if "tfidf" in answered.lists or "bm25" in answered.lists:
-            bonuses["coverage"] = COVERAGE_BONUS * self._coverage()(asked.terms, ordinals)
+            bonuses["coverage"] = COVERAGE_BONUS * self._paths.coverage()(asked.terms, ordinals)
         return bonuses
 
     def _telling(self, phrase: str) -> float:
@@ -458,7 +334,7 @@ class Searcher:
         known = float(self.idf(analyze_question(phrase, self._pinned.languages)).sum())
         return min(1.0, known / most) ** 2
 
-    def _expand(self, asked: _Asked, answered: _Answered) -> Expansion | None:
+    def _expand(self, asked: Asked, answered: Answered) -> Expansion | None:
         options, fused = asked.request.expand, answered.fused
         if not options.hops or not len(fused) or not self._pinned.has_edges:
             return None
@@ -478,11 +354,11 @@ class Searcher:
             relevance=relevance,
             question=self._question(asked, answered),
             allowed=asked.allowed,
-            passages=self._passages(),
+            passages=self._paths.passages(),
             weights=EXPANSION_WEIGHTS,
         )
 
-    def _question(self, asked: _Asked, answered: _Answered) -> Question:
+    def _question(self, asked: Asked, answered: Answered) -> Question:
         """What the walk needs to tell what a trail leaves unanswered."""
         vector = vectors = None
         if "dense" in answered.lists:
@@ -494,14 +370,14 @@ class Searcher:
         return Question(
             vector=vector,
             vectors=vectors,
-            terms=lambda ordinals: _bits(self._tfidf().presence(terms, ordinals)),
-            idf=self._tfidf().idf(terms),
+            terms=lambda ordinals: _bits(self._paths.tfidf().presence(terms, ordinals)),
+            idf=self._paths.tfidf().idf(terms),
         )
 
     # --- the ranking, as deep as it is asked for -----------------------------------------------
 
     def _ranking(
-        self, asked: _Asked, answered: _Answered, expansion: Expansion | None, weights: Mapping[str, float]
+        self, asked: Asked, answered: Answered, expansion: Expansion | None, weights: Mapping[str, float]
     ) -> tuple[Ordinals, Scores]:
         """All that was found, best first. Pages deeper than the candidates reach are fetched in fixed steps and appended,
         so that no page depends on how it was asked for."""
@@ -529,8 +405,8 @@ class Searcher:
 
     def _second_look(
         self,
-        asked: _Asked,
-        answered: _Answered,
+        asked: Asked,
+        answered: Answered,
         expansion: Expansion | None,
         ordinals: Ordinals,
         scores: Scores,
@@ -544,7 +420,7 @@ class Searcher:
             return ordinals, scores
         if asked.request.sentences == "off" or not len(ordinals):
             return ordinals, scores
-        match = self._sentences()
+        match = self._paths.sentences()
         if match is None:
             return ordinals, scores
         first = ordinals[: len(SENTENCES)]
@@ -552,13 +428,13 @@ class Searcher:
             texts = self._pinned.read_chunks(first, ["text", "language"]).to_pylist()
             titles = self._pinned.catalog.documents["title"].take(self._pinned.catalog.document_of[first]).to_pylist()
             passages = [{**text, "title": title} for text, title in zip(texts, titles, strict=True)]
-            trails = _positions(expansion, first)
-            bonus = sentence_bonus(match(asked.terms, self._tfidf().idf(asked.terms), passages, trails))
+            trails = positions(expansion, first)
+            bonus = sentence_bonus(match(asked.terms, self._paths.tfidf().idf(asked.terms), passages, trails))
         answered.sentences = dict(zip(first.tolist(), bonus.tolist(), strict=True))
         return self._raised(ordinals, scores, bonus)
 
     def _reranked(
-        self, asked: _Asked, answered: _Answered, ordinals: Ordinals, scores: Scores
+        self, asked: Asked, answered: Answered, ordinals: Ordinals, scores: Scores
     ) -> tuple[Ordinals, Scores]:
         """The first hits in the order that a reranker gives them, where one is named; one that fails is said and left out."""
         if asked.request.rerank is None or not len(ordinals):
@@ -592,47 +468,11 @@ class Searcher:
 
         `rows`: of the chunks read already, by ordinal.
         """
-        asked, top = found.asked, found.ordinals[:TOP]
-        if asked.request.abstain == "off" or set(asked.request.paths) == {"attributes"}:
-            return None
-        signals = self.signals(found, rows)
-        function = WORDS if signals.cosine is None else self.function
-        calibration = self._pinned.once("calibration", lambda: calibration_of(self._pinned))
-        return Judgement(
-            signals=signals,
-            confidence=function.confidence(signals),
-            floor=floor_for(function, calibration),
-            function=function.name,
-            named=self._is_named(asked, found.answered, top),
-        )
+        return self._judge.judge(found, self._rows(found.ordinals[:TOP]) if rows is None else rows)
 
-    @property
-    def function(self) -> Function:
-        """What makes a confidence of signals, where the vectors are there."""
-        return function_for(self._pinned.generation.fingerprint)
-
-    def signals(self, found: Found, rows: Mapping[int, Mapping[str, Any]] | None = None) -> Signals:
+    def signals(self, found: Found) -> Signals:
         """What is known of the best hits."""
-        asked, top = found.asked, found.ordinals[:TOP]
-        if not len(top):
-            return Signals(coverage=0.0, pairs=0.0)
-        rows = self._rows(top) if rows is None else rows
-        terms = replace(asked.terms, terms=asked.terms.terms[:MOST_TERMS])
-        idf, present = self._tfidf().idf(terms), self._tfidf().presence(terms, top)
-        texts = [(f"{rows[one]['title'] or ''}\n{rows[one]['text']}", rows[one]["language"]) for one in top.tolist()]
-        cosine = None
-        if "dense" in found.answered.lists and "dense" not in found.answered.degraded:
-            cosine = nearest(self._dense().scores(asked.vector(), top))
-        return Signals(
-            coverage=coverage(idf, present), pairs=pair_share(asked.terms, idf, texts, present), cosine=cosine
-        )
-
-    def _is_named(self, asked: _Asked, answered: _Answered, top: Ordinals) -> bool:
-        """Whether one of the best hits is of a file whose name the question is, near enough."""
-        if "attributes" not in answered.lists or not len(top):
-            return False
-        scores = self._attributes().scores(asked.request.text, top)
-        return bool(scores.max() > NAMED * self._attributes().maximum(asked.request.text))
+        return self._judge.signals(found, self._rows(found.ordinals[:TOP]))
 
     def _rows(self, *ordinals: Ordinals) -> dict[int, dict[str, Any]]:
         """Rows of chunks, by ordinal; each is read once."""
@@ -645,8 +485,8 @@ class Searcher:
 
     def _hits(
         self,
-        asked: _Asked,
-        answered: _Answered,
+        asked: Asked,
+        answered: Answered,
         expansion: Expansion | None,
         ranking: tuple[Ordinals, Scores],
         rows: Mapping[int, Mapping[str, Any]],
@@ -687,7 +527,7 @@ class Searcher:
         return hits
 
     def _explained(
-        self, asked: _Asked, answered: _Answered, expansion: Expansion | None, ordinals: Ordinals, scores: Scores
+        self, asked: Asked, answered: Answered, expansion: Expansion | None, ordinals: Ordinals, scores: Scores
     ) -> list[dict[str, Any]]:
         """How scores came about; see `clew.query.explanation`."""
         bonuses = self._bonuses(asked, answered, ordinals)
@@ -708,84 +548,16 @@ class Searcher:
             chunk_key=lambda ordinal: self._pinned.public_key(int(keys[ordinal])),
         )
 
-    def _relevance(self, asked: _Asked, answered: _Answered, ordinals: Ordinals) -> Scores:
+    def _relevance(self, asked: Asked, answered: Answered, ordinals: Ordinals) -> Scores:
         """The fused scores that any chunks have, or would have had as candidates."""
         raw = {name: self._scores(name, asked, answered, ordinals) for name in answered.lists}
         return answered.fused.of_others(ordinals, raw)
-
-
-#: Not a searcher's own: functions that hold it would keep a superseded snapshot in memory until cycles are looked for.
-_PATHS: Mapping[str, _Path] = {
-    "dense": _Path(
-        search=lambda own, asked, k: own._dense().search(asked.vector(), k, asked.allowed),
-        scores=lambda own, asked, ordinals: own._dense().scores(asked.vector(), ordinals),
-    ),
-    "bm25": _Path(
-        search=lambda own, asked, k: own._bm25().search(asked.terms, k, asked.allowed),
-        scores=lambda own, asked, ordinals: own._bm25().scores(asked.terms, ordinals),
-    ),
-    "tfidf": _Path(
-        search=lambda own, asked, k: own._tfidf().search(asked.terms, k, asked.allowed),
-        scores=lambda own, asked, ordinals: own._tfidf().scores(asked.terms, ordinals),
-    ),
-    "attributes": _Path(
-        search=lambda own, asked, k: own._attributes().search(asked.request.text, k, asked.allowed),
-        scores=lambda own, asked, ordinals: own._attributes().scores(asked.request.text, ordinals),
-    ),
-}
 
 
 def require_question(text: str) -> None:
     """OptionError where nothing is asked."""
     if not text.strip():
         raise OptionError("The question is empty: say what to look for (`clew files` lists files by --where alone).")
-
-
-class Trails:
-    """How supporting chunks were reached."""
-
-    def __init__(self, pinned: PinnedIndex, expansion: Expansion | None, wanted: Ordinals) -> None:
-        self._pinned = pinned
-        self._expansion = expansion
-        self._steps: dict[int, tuple[Step, ...]] = {}
-        if expansion is None:
-            return
-        reached = (expansion.depth > 0) | (expansion.lifted_by >= 0)  # by a link, or raised by one from another seed
-        for index in np.flatnonzero(is_among(expansion.ordinals, wanted) & reached).tolist():
-            ordinal = int(expansion.ordinals[index])
-            self._steps[ordinal] = expansion.trail(index)
-        keys = [step.link_key for steps in self._steps.values() for step in steps]
-        self._links = pinned.read_links(keys)
-
-    def of(self, ordinal: int) -> tuple[TrailStep, ...]:
-        return tuple(self._step(step) for step in self._steps.get(ordinal, ()))
-
-    def _step(self, step: Step) -> TrailStep:
-        link = self._links[step.link_key]
-        keys = self._pinned.universe.keys
-        return TrailStep(
-            path=self._pinned.path_of(int(self._pinned.chunks.file_keys[step.ordinal])),
-            chunk_key=self._pinned.public_key(int(keys[step.ordinal])),
-            href=link["href"],
-            anchor=link["anchor"],
-            weight=round(step.weight, 6),
-            direction="out" if step.outgoing else "in",
-        )
-
-
-def _positions(expansion: Expansion | None, first: Ordinals) -> list[list[int]]:
-    """Which of the first passages led to each of them along links."""
-    if expansion is None:
-        return [[] for _ in first]
-    place = {ordinal: at for at, ordinal in enumerate(first.tolist())}
-    row_of = {ordinal: row for row, ordinal in enumerate(expansion.ordinals.tolist())}
-    found = []
-    for ordinal in first.tolist():
-        row = row_of.get(ordinal)
-        reached = row is not None and (expansion.depth[row] > 0 or expansion.lifted_by[row] >= 0)
-        steps = expansion.trail(row) if row is not None and reached else ()
-        found.append([place[step.ordinal] for step in steps if step.ordinal in place])
-    return found
 
 
 def _bits(presence: NDArray[np.bool_]) -> NDArray[np.uint64]:

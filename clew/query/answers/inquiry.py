@@ -32,9 +32,10 @@ from clew.query.answers.seeds import (
 )
 from clew.query.answers.thresholds import Thresholds
 from clew.query.candidates import Scores
+from clew.query.found import Found
 from clew.query.knowledge import Knowledge
 from clew.query.pinned import PinnedIndex
-from clew.query.search import Found, Searcher
+from clew.query.search import Searcher
 from clew_client.types import SearchRequest
 
 if TYPE_CHECKING:
