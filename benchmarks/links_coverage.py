@@ -20,10 +20,10 @@ from pathlib import Path
 
 from clew.indexer.extract.document import Document, Source
 from clew.indexer.extract.registry import extract
-from clew.indexer.links import resolve
-from clew.indexer.path_index import PathIndex
-from clew.indexer.paths import declared_urls
-from clew.indexer.site import learn_site
+from clew.indexer.links.path_index import PathIndex
+from clew.indexer.links.paths import declared_urls
+from clew.indexer.links.resolution import resolve
+from clew.indexer.links.site import learn_site
 
 SETS = "docs-kubernetes docs-cpp docs-mdn docs-rust-book docs-owasp-cheatsheets docs-react-pt docs-react-ru"
 Pair = tuple[str, str]

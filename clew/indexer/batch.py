@@ -21,9 +21,9 @@ from clew.connectors.entry import Entry
 from clew.errors import EmbedderMismatchError, ExtractionError
 from clew.indexer import faults
 from clew.indexer.changes import Known, extension_of, file_text
-from clew.indexer.edges import write_edges
 from clew.indexer.intake import FACTS, LEXICAL_COLUMNS, READ_LINKS, UNCHANGED, FileGroup, FileTask, Rows
 from clew.indexer.lexical.segment import build_segments
+from clew.indexer.links.edges import write_edges
 from clew.indexer.schemas import DOCUMENTS, EDGES, FILES, LINKS
 from clew.indexer.snapshots import EdgeRef, SegmentRef, Snapshot, segment_id
 from clew.indexer.tables import TableChange, tally_of

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from clew.connectors.entry import Entry
 from clew.errors import MassDeleteError
-from clew.indexer.paths import probe_hash
+from clew.indexer.links.paths import probe_hash
 
 if TYPE_CHECKING:
     from clew.indexer.tables import Table

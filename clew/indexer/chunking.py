@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from clew.indexer.chunks import Chunk, TokenCounter
 from clew.indexer.extract.document import BlockKind, Document, Heading
-from clew.indexer.fragments import canonical_fragment, heading_fragments
+from clew.indexer.links.fragments import canonical_fragment, heading_fragments
 from clew.indexer.sentences import (
     Span,
     clause_spans,

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from clew.errors import DamagedIndexError, ObjectMissingError
 from clew.indexer import faults
 from clew.indexer.batch import statistics
-from clew.indexer.edges import fold_deltas
-from clew.indexer.linkpass import renew_edges
+from clew.indexer.links.edges import fold_deltas
+from clew.indexer.links.linkpass import renew_edges
 from clew.indexer.number_sets import distinct_numbers
 from clew.indexer.schemas import KEY_BITS
 from clew.indexer.snapshots import EdgeRef, SegmentRef, segment_id

@@ -17,7 +17,7 @@ from clew.indexer.embedders.protocol import Embedder
 from clew.indexer.embedders.registry import open_embedder
 from clew.indexer.intake import FileGroup, Intake
 from clew.indexer.kept import KeptFragments
-from clew.indexer.kept_paths import KeptPaths
+from clew.indexer.links.kept_paths import KeptPaths
 from clew.indexer.sandbox import Sandbox
 from clew.indexer.snapshots import Snapshot
 from clew.indexer.writer import Writer

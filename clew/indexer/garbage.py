@@ -23,7 +23,7 @@ from typing import Any
 from clew.connectors.objects import ObjectStore, Stored
 from clew.errors import NoSuchSnapshotError, ObjectExistsError
 from clew.indexer import faults
-from clew.indexer.edges import edge_name
+from clew.indexer.links.edges import edge_name
 from clew.indexer.pins import pins
 from clew.indexer.place import Place
 from clew.indexer.progress import Progress, Silence

@@ -28,7 +28,7 @@ from clew.errors import (
 )
 from clew.indexer.chunks import Chunk, TokenCounter, embedded_text
 from clew.indexer.extract.document import Block, Document, ExtractionLimits, Link, RecordColumns, Source
-from clew.indexer.paths import declared_urls
+from clew.indexer.links.paths import declared_urls
 from clew.indexer.schemas import DOCUMENTS, KEY_BITS, MAX_PER_FILE, chunks_schema
 from clew.indexer.settings import GenerationSettings
 

@@ -22,8 +22,8 @@ from clew.indexer.batch import statistics
 from clew.indexer.changes import file_text
 from clew.indexer.compaction import forget_the_dead
 from clew.indexer.garbage import Retention, Swept, sweep
-from clew.indexer.linking import arrival_hashes
-from clew.indexer.linkpass import resolve_links
+from clew.indexer.links.linking import arrival_hashes
+from clew.indexer.links.linkpass import resolve_links
 from clew.indexer.number_sets import distinct_numbers
 from clew.indexer.pins import FOLDER as PINS
 from clew.indexer.pins import pins

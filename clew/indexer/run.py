@@ -35,9 +35,9 @@ from clew.indexer.epochs import WriterLease
 from clew.indexer.equipment import Equipment
 from clew.indexer.focus import Focus, focus_on
 from clew.indexer.intake import FileGroup, FileTask, Intake
-from clew.indexer.known_weights import KnownWeights
-from clew.indexer.linking import arrival_hashes
-from clew.indexer.linkpass import resolve_links, weigh_links
+from clew.indexer.links.known_weights import KnownWeights
+from clew.indexer.links.linking import arrival_hashes
+from clew.indexer.links.linkpass import resolve_links, weigh_links
 from clew.indexer.number_sets import distinct_numbers
 from clew.indexer.place import Place
 from clew.indexer.progress import Meter, Progress, Silence

@@ -10,7 +10,7 @@ from clew.errors import DamagedIndexError, FencedWriterError
 from clew.indexer import faults
 from clew.indexer.epochs import WriterLease
 from clew.indexer.kept import KeptFragments
-from clew.indexer.kept_paths import KeptPaths
+from clew.indexer.links.kept_paths import KeptPaths
 from clew.indexer.place import Place
 from clew.indexer.snapshots import Generation, Snapshot, TableRef, new_id, write_generation
 from clew.indexer.tables import Table, base_schemas, create_or_empty, create_tables, table_schemas

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clew.errors import ClewError
-from clew.indexer.edges import edges_of, read_edges
+from clew.indexer.links.edges import edges_of, read_edges
 from clew.indexer.number_sets import distinct_numbers, is_among
 from clew.indexer.schemas import KEY_BITS
 from clew.indexer.snapshots import content_of

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clew.errors import ClewError, DamagedIndexError, NoSuchSnapshotError, ObjectMissingError
-from clew.indexer.edges import read_edges
+from clew.indexer.links.edges import read_edges
 from clew.indexer.place import Place
 from clew.indexer.schemas import KEY_BITS
 from clew.indexer.snapshots import Generation, Snapshot, Statistics, object_name

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from clew.indexer.edges import edges_of
-from clew.indexer.linking import CHUNK_COLUMNS, DOCUMENT_COLUMNS, FILE_COLUMNS, Linker, Passages, path_by_key
-from clew.indexer.path_index import PathIndex
+from clew.indexer.links.edges import edges_of
+from clew.indexer.links.linking import CHUNK_COLUMNS, DOCUMENT_COLUMNS, FILE_COLUMNS, Linker, Passages, path_by_key
+from clew.indexer.links.path_index import PathIndex
 from clew.indexer.schemas import LINKS
 from clew.indexer.tables import Table
 
@@ -165,7 +165,7 @@ def _passages(part: RestrictedIndex, files: NDArray[np.int64]) -> Passages:
 
 def _weighed(part: RestrictedIndex, links: pa.Table, embedder: Embedder | None) -> pa.Table:
     """Links with their weights and, where they name no place in their target, its best passage: see
-    `clew.indexer.linkpass.weigh_links`."""
+    `clew.indexer.links.linkpass.weigh_links`."""
     mode = "source" if embedder is None else part.generation.settings.edge_weights
     if mode == "one" or part.generation.dimension is None or not links.num_rows:
         return links

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from clew.connectors.location import Root
-from clew.indexer.edges import read_edges
+from clew.indexer.links.edges import read_edges
 from clew.indexer.place import Place
 from clew.indexer.tables import Table
 from clew.query.check import Check

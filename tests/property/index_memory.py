@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from clew.indexer.linking import arrival_hashes
-from clew.indexer.paths import split_name
+from clew.indexer.links.linking import arrival_hashes
+from clew.indexer.links.paths import split_name
 from clew.query.pinned import PinnedIndex
 from tests.property.index_content import WORDS, assert_clean, opened, proposals
 

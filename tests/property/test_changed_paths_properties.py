@@ -6,9 +6,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.indexer.changed_paths import ChangedPaths
-from clew.indexer.path_index import PathIndex
-from clew.indexer.paths import page_key
+from clew.indexer.links.changed_paths import ChangedPaths
+from clew.indexer.links.path_index import PathIndex
+from clew.indexer.links.paths import page_key
 
 PATH = st.builds(
     lambda folders, name: "/".join([*folders, name]),

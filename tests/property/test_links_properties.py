@@ -10,10 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from clew.indexer.extract.document import LinkKind
-from clew.indexer.fragments import canonical_fragment
-from clew.indexer.links import resolve
-from clew.indexer.path_index import PathIndex
-from clew.indexer.paths import waiting_keys
+from clew.indexer.links.fragments import canonical_fragment
+from clew.indexer.links.path_index import PathIndex
+from clew.indexer.links.paths import waiting_keys
+from clew.indexer.links.resolution import resolve
 from clew.indexer.settings import SiteRoot, SiteSettings
 
 SEGMENT = st.one_of(

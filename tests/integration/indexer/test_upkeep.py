@@ -16,8 +16,8 @@ import pytest
 from clew.cli.main import main
 from clew.errors import NoSuchDocumentError, NoSuchSnapshotError
 from clew.indexer.compaction import Thresholds, compact, keep_tidy
-from clew.indexer.edges import edge_name
 from clew.indexer.garbage import Retention, Swept, segment_name, sweep
+from clew.indexer.links.edges import edge_name
 from clew.indexer.pins import pin, pins, unpin
 from clew.indexer.place import Place
 from clew.indexer.purge import purge

@@ -14,7 +14,7 @@ import lance
 
 import clew
 import clew.indexer.run as run
-from clew.indexer.edges import read_edges
+from clew.indexer.links.edges import read_edges
 from clew.indexer.place import Place
 
 QUESTIONS = (

@@ -7,7 +7,7 @@ import pytest
 from clew.errors import BrokenFileError, EncryptedFileError
 from clew.indexer.extract import epub
 from clew.indexer.extract.document import Document, ExtractionLimits
-from clew.indexer.fragments import canonical_fragment
+from clew.indexer.links.fragments import canonical_fragment
 from tests.samples.invariants import anchors_of, extracted, headings_of, only
 from tests.samples.office import epub as book
 from tests.samples.office import sample_epub

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from clew.connectors.objects import ObjectStore
 from clew.indexer.compaction import Part, Thresholds, to_merge, untidy
-from clew.indexer.edges import fold_deltas, read_edges, write_edges
+from clew.indexer.links.edges import fold_deltas, read_edges, write_edges
 from clew.indexer.schemas import EDGES, KEY_BITS
 from clew.indexer.tables import Table, TableChange, create_tables
 

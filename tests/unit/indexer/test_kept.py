@@ -12,7 +12,7 @@ import pytest
 
 from clew.indexer.batch import path_columns
 from clew.indexer.kept import KeptFragments, digests, path_digest
-from clew.indexer.kept_paths import KeptPaths
+from clew.indexer.links.kept_paths import KeptPaths
 from clew.indexer.schemas import FILES, LINKS
 from clew.indexer.tables import Table, TableChange, create_tables
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from clew.indexer.extract.document import LinkKind
-from clew.indexer.links import Resolution, canonical_fragment, means_one_thing, own_roots, resolve
-from clew.indexer.path_index import PathIndex
-from clew.indexer.paths import waiting_keys
+from clew.indexer.links.path_index import PathIndex
+from clew.indexer.links.paths import waiting_keys
+from clew.indexer.links.resolution import Resolution, canonical_fragment, means_one_thing, own_roots, resolve
 from clew.indexer.settings import SiteRoot, SiteSettings
 
 PATHS = [

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.indexer.extract.document import Document
-from clew.indexer.path_index import PathIndex
-from clew.indexer.paths import (
+from clew.indexer.links.path_index import PathIndex
+from clew.indexer.links.paths import (
     declared_urls,
     fold,
     name_key,

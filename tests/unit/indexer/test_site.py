@@ -6,10 +6,10 @@ from __future__ import annotations
 import random
 
 from clew.indexer.extract.document import LinkKind
-from clew.indexer.links import resolve
-from clew.indexer.path_index import PathIndex
+from clew.indexer.links.path_index import PathIndex
+from clew.indexer.links.resolution import resolve
+from clew.indexer.links.site import learn_base_urls, learn_roots, learn_site
 from clew.indexer.settings import SiteRoot, SiteSettings
-from clew.indexer.site import learn_base_urls, learn_roots, learn_site
 
 PAGES = [f"docs/area{n % 4}/page{n}" for n in range(12)]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import unquote_to_bytes
 
-from clew.indexer.fragments import canonical_fragment
+from clew.indexer.links.fragments import canonical_fragment
 
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 TRIMMED = "".join(map(chr, range(33)))

@@ -11,14 +11,14 @@ from __future__ import annotations
 import re
 
 from clew.indexer.extract.document import LinkKind
-from clew.indexer.fragments import canonical_fragment
-from clew.indexer.hrefs import TRIMMED
-from clew.indexer.hyperlinks import own_roots, resolve_hyperlink
-from clew.indexer.link_targets import Records, Resolution, TargetSearch, resolve_record
-from clew.indexer.paths import Paths, probe_hash
-from clew.indexer.references import resolve_reference
+from clew.indexer.links.fragments import canonical_fragment
+from clew.indexer.links.hrefs import TRIMMED
+from clew.indexer.links.hyperlinks import own_roots, resolve_hyperlink
+from clew.indexer.links.paths import Paths, probe_hash
+from clew.indexer.links.references import resolve_reference
+from clew.indexer.links.targets import Records, Resolution, TargetSearch, resolve_record
+from clew.indexer.links.wikilinks import resolve_transclusion, resolve_wikilink
 from clew.indexer.settings import SiteSettings
-from clew.indexer.wikilinks import resolve_transclusion, resolve_wikilink
 
 __all__ = ["Records", "Resolution", "canonical_fragment", "means_one_thing", "own_roots", "probe_hash", "resolve"]
 

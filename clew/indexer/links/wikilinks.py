@@ -7,11 +7,11 @@ import unicodedata
 from collections.abc import Sequence
 from urllib.parse import unquote
 
-from clew.indexer.fragments import canonical_fragment
-from clew.indexer.hrefs import SCHEME, join, normalized, segments_of, split_fragment
-from clew.indexer.hyperlinks import resolve_hyperlink
-from clew.indexer.link_targets import EXTENSION_RANK, Resolution, TargetSearch, resolve_record
-from clew.indexer.paths import fold, name_key, page_of
+from clew.indexer.links.fragments import canonical_fragment
+from clew.indexer.links.hrefs import SCHEME, join, normalized, segments_of, split_fragment
+from clew.indexer.links.hyperlinks import resolve_hyperlink
+from clew.indexer.links.paths import fold, name_key, page_of
+from clew.indexer.links.targets import EXTENSION_RANK, Resolution, TargetSearch, resolve_record
 
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import xxhash
 from numpy.typing import NDArray
 
-from clew.indexer.paths import (
+from clew.indexer.links.paths import (
     DOCUMENT_EXTENSIONS,
     INDEX_NAMES,
     decode_path,

@@ -8,8 +8,18 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 from urllib.parse import unquote
 
-from clew.indexer.hrefs import split_fragment
-from clew.indexer.paths import DOCUMENT_EXTENSIONS, HTML, INDEX_NAMES, MARKDOWN, Paths, fold, page_key, page_of, url_key
+from clew.indexer.links.hrefs import split_fragment
+from clew.indexer.links.paths import (
+    DOCUMENT_EXTENSIONS,
+    HTML,
+    INDEX_NAMES,
+    MARKDOWN,
+    Paths,
+    fold,
+    page_key,
+    page_of,
+    url_key,
+)
 from clew.indexer.settings import SiteSettings
 
 State = Literal["resolved", "dangling", "external"]

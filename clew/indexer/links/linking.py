@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from clew.indexer.extract.document import LinkKind
 from clew.indexer.intake import READ_LINKS
-from clew.indexer.links import canonical_fragment, means_one_thing, own_roots, probe_hash, resolve
+from clew.indexer.links.paths import Paths, waiting_keys
+from clew.indexer.links.resolution import canonical_fragment, means_one_thing, own_roots, probe_hash, resolve
 from clew.indexer.number_sets import distinct_numbers
-from clew.indexer.paths import Paths, waiting_keys
 from clew.indexer.schemas import LINKS
 from clew.indexer.settings import SiteSettings
 

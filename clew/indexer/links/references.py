@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from clew.indexer.fragments import canonical_fragment
-from clew.indexer.hrefs import below, join, normalized, segments_of, split_fragment
-from clew.indexer.hyperlinks import pretty_stem, rooted, roots_for
-from clew.indexer.link_targets import Resolution, TargetSearch
-from clew.indexer.macros import FOREIGN, macro_addresses
-from clew.indexer.paths import fold, name_key
-from clew.indexer.wikilinks import by_name, nearest_first
+from clew.indexer.links.fragments import canonical_fragment
+from clew.indexer.links.hrefs import below, join, normalized, segments_of, split_fragment
+from clew.indexer.links.hyperlinks import pretty_stem, rooted, roots_for
+from clew.indexer.links.macros import FOREIGN, macro_addresses
+from clew.indexer.links.paths import fold, name_key
+from clew.indexer.links.targets import Resolution, TargetSearch
+from clew.indexer.links.wikilinks import by_name, nearest_first
 
 
 def resolve_reference(search: TargetSearch, role: str, rest: str) -> Resolution:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from clew.indexer.hrefs import SCHEME, TRIMMED, join, normalized, segments_of, split_fragment
-from clew.indexer.link_targets import Resolution, TargetSearch
-from clew.indexer.paths import HTML, fold, page_of
+from clew.indexer.links.hrefs import SCHEME, TRIMMED, join, normalized, segments_of, split_fragment
+from clew.indexer.links.paths import HTML, fold, page_of
+from clew.indexer.links.targets import Resolution, TargetSearch
 from clew.indexer.settings import SiteRoot
 
 #: Schemes that never name a file of the collection, with or without `//`.

@@ -12,12 +12,13 @@ import pyarrow.compute as pc
 import xxhash
 from numpy.typing import NDArray
 
-from clew.indexer import faults, known_weights
+from clew.indexer import faults
 from clew.indexer.batch import statistics
-from clew.indexer.edges import edges_of, write_edges
 from clew.indexer.intake import READ_LINKS
-from clew.indexer.known_weights import KnownWeights
-from clew.indexer.linking import (
+from clew.indexer.links import known_weights
+from clew.indexer.links.edges import edges_of, write_edges
+from clew.indexer.links.known_weights import KnownWeights
+from clew.indexer.links.linking import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
     FILE_COLUMNS,
@@ -27,11 +28,11 @@ from clew.indexer.linking import (
     path_by_key,
     waiting_for,
 )
+from clew.indexer.links.path_index import PathIndex
+from clew.indexer.links.site import learn_site
 from clew.indexer.number_sets import distinct_numbers, union
-from clew.indexer.path_index import PathIndex
 from clew.indexer.progress import Progress
 from clew.indexer.schemas import KEY_BITS, LINKS
-from clew.indexer.site import learn_site
 from clew.indexer.snapshots import EdgeRef, Snapshot
 from clew.indexer.tables import Table, TableChange
 from clew.indexer.writer import Writer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from clew.indexer.path_index import PathIndex, closest
-from clew.indexer.paths import encode_path
+from clew.indexer.links.path_index import PathIndex, closest
+from clew.indexer.links.paths import encode_path
 
 
 class ChangedPaths:

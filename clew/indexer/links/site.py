@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
-from clew.indexer.paths import Paths, fold, page_of, probe_hash, split_name
+from clew.indexer.links.paths import Paths, fold, page_of, probe_hash, split_name
 from clew.indexer.settings import SiteRoot, SiteSettings
 
 Evidence = tuple[str, str]  # (path of the source, href as written)

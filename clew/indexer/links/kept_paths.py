@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from clew.indexer.changed_paths import ChangedPaths
-from clew.indexer.path_index import PathIndex
+from clew.indexer.links.changed_paths import ChangedPaths
+from clew.indexer.links.path_index import PathIndex
 from clew.indexer.tables import Table
 
 COLUMNS = ["file_key", "path", "urls"]
