@@ -53,6 +53,10 @@ test: $(READY)  ## everything that is not slow
 test-slow: $(READY)  ## what takes longer: buckets under upkeep and crashes, storms of events, thousands of commits (an hour or more)
 	@$(PYTEST) -n $(WORKERS) --dist loadgroup -m slow --timeout 3600
 
+.PHONY: test-sequences
+test-sequences: $(READY)  ## another hundred random sequences of changes, crashes and upkeep, each compared with a fresh build
+	@$(PYTEST) -n $(WORKERS) -m slow tests/property/test_index_machine.py -k test_any_sequence
+
 .PHONY: test-hostile
 test-hostile: $(READY)  ## broken, huge, cyclic and bombed input alone
 	@$(PYTEST) -n $(WORKERS) -m hostile

@@ -5,7 +5,8 @@ never, listings fail or miss files, runs are stopped at a fault point or die the
 readers hold on to what they opened, and compaction and sweeps go on meanwhile. After each step the invariants of
 `index_memory` hold; at the end of each sequence, after `compact`, every path, score, edge and count equals a fresh build.
 
-The default run tries 200 sequences. The long one (5,000 in parts of 50; a line for each part) is
+`make test` tries 100 sequences and `make test-sequences` another 100; `.ci/run` calls both. The long one (5,000 in parts of 50; a
+line for each part) is
 
     CLEW_SEQUENCES=5000 python -m pytest tests/property/test_index_machine.py -m slow --timeout 0 -s
 """
@@ -613,7 +614,9 @@ def drive(sequences: int, number: int) -> None:
 
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("_counted")
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize(
+    "number", [*range(4), *(pytest.param(number, marks=pytest.mark.slow) for number in range(4, 8))]
+)
 def test_any_sequence_equals_a_fresh_build(number: int) -> None:
     drive(25, number)
 
