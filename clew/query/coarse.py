@@ -11,45 +11,27 @@ The loops are compiled by numba (`clew[jit]`), which takes a second the first ti
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.query.compiling import Kernels, compile_into
+
 Vectors = NDArray[np.float32]
 Bounds = NDArray[np.float32]
 Memory = Callable[[tuple[int, int], type[np.int8]], NDArray[np.int8]]
-Kernels = dict[str, Callable[..., Any]]
 
 WORTH_IT = 20_000  # vectors
 LEVELS = 127
 SLACK = 1e-5  # what is lost where bounds are rounded to float32, with room
-_lock = threading.Lock()
 _kernels: Kernels = {}
 
 
 def load() -> bool:
     """Compile the loops, or fetch what was compiled before; whether they are there. Does nothing the second time."""
-    with _lock:
-        if not _kernels:
-            try:
-                import numba
-            except ImportError:
-                return False
-            try:
-                kernels = _compiled(numba.njit, cache=True)
-            except RuntimeError:  # no folder to keep compiled code in
-                kernels = _compiled(numba.njit, cache=False)
-            _try_out(kernels)
-            _kernels.update(kernels)
-        return True
-
-
-def _compiled(njit: Callable[..., Any], *, cache: bool) -> Kernels:
-    return {loop.__name__: njit(cache=cache, nogil=True, fastmath=loop is coarsen)(loop) for loop in _LOOPS}
+    return compile_into(_kernels, _LOOPS, fastmath=lambda loop: loop is coarsen, try_out=_try_out)
 
 
 def is_loaded() -> bool:

@@ -7,14 +7,13 @@ stays calls it when it warms up (`Index.warm`). Without numba (`clew[jit]`) ever
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.query.candidates import Ordinals, Scores
+from clew.query.compiling import Kernels, compile_into
 from clew.query.graph import LinkGraph, VisitedRegistry
 from clew.query.prefetch import make_compilable, prefetch
 from clew.query.steps import (
@@ -31,13 +30,10 @@ from clew.query.steps import (
     Vectors,
 )
 
-Kernels = Mapping[str, Callable[..., Any]]
-
 AHEAD = 4  # vectors; that many are asked for before they are read
 CACHE_LINE = 16  # float32
 WORTH_IT = 100_000  # links; a smaller graph is walked in no time either way
-_lock = threading.Lock()
-_kernels: dict[str, Callable[..., Any]] = {}
+_kernels: Kernels = {}
 
 _NO_MASK = np.ones(0, dtype=np.bool_)
 _NO_PLACES = np.zeros(0, dtype=np.int64)
@@ -47,31 +43,22 @@ _NO_BITS = np.zeros(0, dtype=np.uint64)
 
 def load() -> bool:
     """Compile the loops, or fetch what was compiled before; whether they are there. Does nothing the second time."""
-    with _lock:
-        if _kernels:
-            return True
-        try:
-            import numba
-        except ImportError:
-            return False
-        numba.extending.register_jitable(_lanes)
-        numba.extending.register_jitable(_scale)
-        make_compilable()
-        try:
-            kernels = _compiled(numba.njit, cache=True)
-        except RuntimeError:  # no folder to keep compiled code in
-            kernels = _compiled(numba.njit, cache=False)
-        _try_out(kernels)
-        _kernels.update(kernels)
-        return True
-
-
-def _compiled(njit: Callable[..., Any], *, cache: bool) -> Kernels:
     free = {"reassoc", "contract", "nsz"}
-    return {
-        loop.__name__: njit(cache=cache, nogil=True, fastmath=free if loop in _ANY_ORDER else False)(loop)
-        for loop in _LOOPS
-    }
+    return compile_into(
+        _kernels,
+        _LOOPS,
+        fastmath=lambda loop: free if loop in _ANY_ORDER else False,
+        try_out=_try_out,
+        prepare=_register,
+    )
+
+
+def _register() -> None:
+    import numba
+
+    numba.extending.register_jitable(_lanes)
+    numba.extending.register_jitable(_scale)
+    make_compilable()
 
 
 def is_loaded() -> bool:

@@ -22,6 +22,7 @@ from clew.indexer.chunking import join_spans
 from clew.indexer.lexical.questions import analyze_question
 from clew.indexer.underway import under_way
 from clew.query import where
+from clew.query.candidates import Ordinals
 from clew.query.highlights import Highlighter, Spans
 from clew.query.pinned import PinnedIndex
 from clew_client.service import ChunkAnswer, PassageSpan, TextPart
@@ -223,13 +224,8 @@ class Inspector:
     def show(self, path: str, record: str | None = None) -> ShownFile:
         """All that the index holds of a file, or of one of its records."""
         pinned = self._pinned
-        file = self._file(path)
-        key = file["file_key"]
-        documents = pinned.tables["documents"].read(None, f"file_key = {key}").sort_by("record_number")
-        document = self._document(documents, path, record)
-        number = document["record_number"] if document else 0
-        ordinals = np.flatnonzero((pinned.chunks.file_keys == key) & (pinned.chunks.record_numbers == number))
-        ordinals = ordinals[np.lexsort((ordinals, pinned.chunks.char_starts[ordinals]))]
+        file, document, ordinals = self._located(path, record)
+        key, number = file["file_key"], document["record_number"] if document else 0
         rows = pinned.read_chunks(ordinals).to_pylist()
         condition = f"(source_file = {key} AND source_record = {number}) OR target_file = {key}"
         return ShownFile(
@@ -263,15 +259,8 @@ class Inspector:
         `mark`: a question; where the text has its words is said as well.
         """
         pinned = self._pinned
-        file = self._file(path)
-        key = file["file_key"]
-        documents = pinned.tables["documents"].read(None, f"file_key = {key}").sort_by("record_number")
-        document = self._document(documents, path, record)
-        number = document["record_number"] if document else 0
-        chunks = pinned.chunks
-        ordinals = np.flatnonzero((chunks.file_keys == key) & (chunks.record_numbers == number))
-        ordinals = ordinals[np.lexsort((ordinals, chunks.char_starts[ordinals]))]
-        starts = chunks.char_starts[ordinals]
+        file, document, ordinals = self._located(path, record)
+        starts = pinned.chunks.char_starts[ordinals]
         first = max(0, int(np.searchsorted(starts, start, side="right")) - 1)
         past = max(first + 1, int(np.searchsorted(starts, start + length, side="left")))
         rows = pinned.read_chunks([*ordinals[first:past], *ordinals[-1:]]).to_pylist()
@@ -311,6 +300,16 @@ class Inspector:
 
     def _marked(self, text: str, question: str, language: str | None) -> Spans:
         return Highlighter(analyze_question(question, self._pinned.languages)).spans(text, language)
+
+    def _located(self, path: str, record: str | None) -> tuple[dict[str, Any], dict[str, Any] | None, Ordinals]:
+        """(row of the file, of the document if there is one, its passages in the order of its text)."""
+        chunks, file = self._pinned.chunks, self._file(path)
+        key = file["file_key"]
+        documents = self._pinned.tables["documents"].read(None, f"file_key = {key}").sort_by("record_number")
+        document = self._document(documents, path, record)
+        number = document["record_number"] if document else 0
+        ordinals = np.flatnonzero((chunks.file_keys == key) & (chunks.record_numbers == number))
+        return file, document, ordinals[np.lexsort((ordinals, chunks.char_starts[ordinals]))]
 
     def _document(self, documents: pa.Table, path: str, record: str | None) -> dict[str, Any] | None:
         if record is not None:
