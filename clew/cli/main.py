@@ -114,7 +114,8 @@ def main(arguments: list[str] | None = None) -> None:
         if message.startswith("Usage:"):  # no command at all: the message is the help
             print(message)
         else:
-            _say(f"{message.rstrip('.')}. See `{command} --help`.")
+            message = message if message.endswith("?") else f"{message.rstrip('.')}."
+            _say(f"{message} See `{command} --help`.")
         status = 2
     except (typer.Abort, KeyboardInterrupt):
         _say("Interrupted. What was published stands; the next run goes on from there.")
