@@ -73,8 +73,17 @@ $(VENV)/.model: $(READY)
 	@touch $@
 
 .PHONY: test-cluster
-test-cluster: $(READY) $(VENV)/.ray  ## a Ray cluster of several raylets that loses workers, nodes, its coordinator (twenty minutes)
+test-cluster: $(READY) $(VENV)/.ray $(VENV)/.deploy  ## a Ray cluster of several raylets that loses workers, nodes, its coordinator (ten to twenty minutes)
 	@$(PYTEST) tests/integration/cluster tests/integration/service tests/unit/deploy -m "slow or not slow" --timeout 1800
+
+.PHONY: test-deploy
+test-deploy: $(READY) $(VENV)/.deploy  ## what lies in deploy/, by the field's own validators
+	@$(PYTEST) tests/unit/deploy
+
+$(VENV)/.deploy: $(READY) pyproject.toml
+	@$(BIN)/python -c "import tomllib; print('\n'.join(tomllib.load(open('pyproject.toml', 'rb'))['dependency-groups']['deploy']))" \
+		| $(BIN)/python -m pip install -qq --disable-pip-version-check --no-input -r /dev/stdin
+	@touch $@
 
 .PHONY: test-lowest
 test-lowest: $(READY)  ## the default tests on the lowest versions that pyproject.toml allows
