@@ -140,7 +140,7 @@ def main() -> None:
             crowd = run(chosen.locust, address, name, 4 * limit, beyond, chosen.files)
             alive = httpx.get(f"{address}/readyz").status_code == 200
             log = (Path(work) / "log").read_text()
-            size = memory(process.pid)
+            size = sum(memory(process.pid).values())
     traces = log.count("Traceback")
     summary: dict[str, Any] = {
         "chunks": status["chunks"],

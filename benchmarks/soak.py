@@ -4,7 +4,8 @@ A service of its own process keeps a generated collection of 102,000 passages an
 hundred is rewritten every ten seconds. Every rewrite of a round writes the round's number into all files it touches, twice: once at the
 beginning, once at the end of the text, in passages of their own. An answer that holds different rounds of one file mixed
 snapshots, and so did two answers that tell different rounds of a file in one snapshot. Counted: failed requests, mixed answers, latency
-from the moment a question was due, what the service takes of the processor, and its memory over time.
+from the moment a question was due, what the service takes of the processor, and its memory over time: of the process that answers, of the one
+that writes, and of those that read files for it.
 
 It fails, with a sentence for each, where a request failed, an answer mixed snapshots, p99 is above 250 ms, fewer questions were asked
 than were due, the collection stood still, or memory grows by more than chance explains.
@@ -87,7 +88,7 @@ class Tally:
     degraded: int = 0  # answers that said of a part that it was not all there yet, such as vectors of new passages
     twice: int = 0  # answers that told a file's round from two passages, and so could have mixed them
     snapshots: set[int] = field(default_factory=set)
-    memory: list[tuple[float, float]] = field(default_factory=list)  # seconds, MiB
+    memory: list[tuple[float, dict[str, float]]] = field(default_factory=list)  # seconds, MiB by part
 
 
 def page(number: int, turn: int, passages: int) -> str:
@@ -187,31 +188,48 @@ def read(found: dict[str, Any], number: int | None, tally: Tally) -> None:
             )
 
 
-def memory(process: int) -> float:
-    """Anonymous memory of the service's process, MiB: mapped files are the page cache's."""
-    text = Path(f"/proc/{process}/status").read_text()
-    found = re.search(r"RssAnon:\s+(\d+) kB", text)
-    return int(found[1]) / 1024 if found else float("nan")
+#: The processes of a service by how far below the first one they are.
+PARTS = ("answering", "writing", "reading files")
 
 
-def processor(process: int) -> tuple[float, float]:
-    """CPU seconds so far: of a process, and of the processes below it."""
-    tick = os.sysconf("SC_CLK_TCK")
-    own, below, waiting = 0.0, 0.0, [process]
+def family(process: int) -> Iterator[tuple[int, str]]:
+    """A process and all below it, each with its part."""
+    waiting = [(process, 0)]
     while waiting:
-        one = waiting.pop()
+        one, depth = waiting.pop()
+        yield one, PARTS[min(depth, len(PARTS) - 1)]
         try:
-            fields = Path(f"/proc/{one}/stat").read_text().rsplit(")", 1)[1].split()
             for task in Path(f"/proc/{one}/task").iterdir():
-                waiting.extend(int(child) for child in (task / "children").read_text().split())
+                waiting.extend((int(child), depth + 1) for child in (task / "children").read_text().split())
         except OSError:  # it has ended meanwhile
             continue
-        if one == process:
-            own = (int(fields[11]) + int(fields[12])) / tick
-            below += (int(fields[13]) + int(fields[14])) / tick
-        else:
-            below += sum(int(count) for count in fields[11:15]) / tick
-    return own, below
+
+
+def memory(process: int) -> dict[str, float]:
+    """Anonymous memory of a service by part, MiB: mapped files are the page cache's."""
+    held = dict.fromkeys(PARTS, 0.0)
+    for one, part in family(process):
+        try:
+            found = re.search(r"RssAnon:\s+(\d+) kB", Path(f"/proc/{one}/status").read_text())
+        except OSError:
+            continue
+        held[part] += int(found[1]) / 1024 if found else 0.0
+    return held
+
+
+def processor(process: int) -> dict[str, float]:
+    """CPU seconds so far by part, of processes that have ended as well."""
+    tick = os.sysconf("SC_CLK_TCK")
+    spent = dict.fromkeys(PARTS, 0.0)
+    for one, part in family(process):
+        try:
+            fields = Path(f"/proc/{one}/stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        own, ended = (sum(int(count) for count in fields[at : at + 2]) / tick for at in (11, 13))
+        spent[part] += own
+        spent[PARTS[min(PARTS.index(part) + 1, len(PARTS) - 1)]] += ended
+    return spent
 
 
 def slope_of(points: list[tuple[float, float]]) -> tuple[float, float]:
@@ -261,7 +279,7 @@ def run(chosen: argparse.Namespace, work: Path) -> tuple[Tally, dict[str, Any]]:
         warming = Tally()
         ask(url, chosen.rate, time.monotonic() + WARM_SECONDS, chosen.files, warming, -1)
         tally.failed += warming.failed
-        own, below = processor(process.pid)
+        before = processor(process.pid)
         began = time.monotonic()
         until = began + chosen.seconds
         clients = [
@@ -274,10 +292,12 @@ def run(chosen: argparse.Namespace, work: Path) -> tuple[Tally, dict[str, Any]]:
         for client in clients:
             client.join()
         took = time.monotonic() - began
-        own_after, below_after = processor(process.pid)
+        after = processor(process.pid)
         status = httpx.get(f"{address}/v1/collections/{collection['name']}/status", timeout=60).json()
-    slope, error = slope_of(tally.memory[len(tally.memory) // 4 :])
-    asked, spent = max(1, len(tally.seconds)), own_after - own
+    settled = tally.memory[len(tally.memory) // 4 :]
+    slopes = {part: slope_of([(at, held[part]) for at, held in settled]) for part in PARTS[:2]}
+    slopes["all"] = slope_of([(at, sum(held.values())) for at, held in settled])
+    asked, spent = max(1, len(tally.seconds)), {part: after[part] - before[part] for part in PARTS}
     return (
         tally,
         {
@@ -293,11 +313,12 @@ def run(chosen: argparse.Namespace, work: Path) -> tuple[Tally, dict[str, Any]]:
             "p50_ms": round(1000 * float(np.percentile(tally.seconds, 50)), 1),
             "p99_ms": round(1000 * float(np.percentile(tally.seconds, 99)), 1),
             "most_ms": round(1000 * max(tally.seconds), 1),
-            "cpu_seconds": {"service": round(spent, 1), "extraction": round(below_after - below, 1)},
-            "cpu_ms_an_answer": round(1000 * spent / asked, 2),  # all that the service's process did besides included
-            "anonymous_mib": [round(size) for _, size in tally.memory[::10]],
-            "slope_mib_a_minute": round(slope, 3),
-            "slope_error": round(error, 3),
+            "cpu_seconds": {part: round(seconds, 1) for part, seconds in spent.items()},
+            "cpu_ms_an_answer": round(1000 * spent["answering"] / asked, 2),  # moves to new snapshots included
+            "cpu_ms_a_round": round(1000 * (spent["writing"] + spent["reading files"]) / max(1, rounds)),
+            "anonymous_mib": [{part: round(size) for part, size in held.items()} for _, held in tally.memory[::10]],
+            "slope_mib_a_minute": {part: round(slope, 3) for part, (slope, _) in slopes.items()},
+            "slope_error": {part: round(error, 3) for part, (_, error) in slopes.items()},
             "chunks": status["chunks"],
             "examples": [*tally.failed[:3], *tally.mixed[:3]],
         },
@@ -319,9 +340,10 @@ def shortcomings(found: dict[str, Any], rate: float) -> list[str]:
         said.append(f"p99 is {found['p99_ms']} ms; {P99_MS:g} at most were to be.")
     if found["snapshots_seen"] < 0.5 * found["rounds"]:
         said.append(f"{found['rounds']} rounds of changes were seen as {found['snapshots_seen']} snapshots.")
-    slope, error = found["slope_mib_a_minute"], found["slope_error"]
-    if not slope - 2 * error <= GROWTH:
-        said.append(f"Memory grows by {slope:+.2f} ± {error:.2f} MiB a minute.")
+    for part in ("answering", "all"):
+        slope, error = found["slope_mib_a_minute"][part], found["slope_error"][part]
+        if not slope - 2 * error <= GROWTH:
+            said.append(f"Memory ({part}) grows by {slope:+.2f} ± {error:.2f} MiB a minute.")
     return said
 
 
@@ -349,9 +371,14 @@ def main() -> None:
     print(
         f"{found['chunks']:,} passages, {found['rounds']} rounds of changes seen as {found['snapshots_seen']} snapshots; {found['requests']:,} requests "
         f"({found['a_second']} a second): {found['failed']} failed, {found['mixed']} mixed snapshots ({found['could_have_mixed']:,} could have), {found['degraded']} degraded, "
-        f"p50 {found['p50_ms']} ms, p99 {found['p99_ms']} ms, {found['cpu_ms_an_answer']} CPU-ms an answer with all else; "
-        f"memory {found['anonymous_mib'][-1]} MiB, {found['slope_mib_a_minute']:+.2f} ± {found['slope_error']:.2f} MiB a minute"
+        f"p50 {found['p50_ms']} ms, p99 {found['p99_ms']} ms, {found['cpu_ms_an_answer']} CPU-ms an answer with all else that the process did, "
+        f"{found['cpu_ms_a_round']} CPU-ms a round elsewhere"
     )
+    last = found["anonymous_mib"][-1]
+    for part in (*PARTS[:2], "all"):
+        size = last[part] if part in last else sum(last.values())
+        slope, error = found["slope_mib_a_minute"][part], found["slope_error"][part]
+        print(f"memory, {part}: {size} MiB, {slope:+.2f} ± {error:.2f} MiB a minute")
     for sentence in short:
         print(f"Short of what was to be: {sentence}")
     raise SystemExit(1 if short else 0)

@@ -183,6 +183,10 @@ class FencedWriterError(ServiceError):
     """Another writer took this index over; what this one had not published is dropped."""
 
 
+class WriterLostError(ServiceError):
+    """The process that writes died in mid-run; what it published stands."""
+
+
 class CollectionNotReadyError(ServiceError):
     """The collection serves no snapshot yet."""
 

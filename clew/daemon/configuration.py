@@ -64,6 +64,9 @@ class ServerSettings(_Section):
     host: str = Field("127.0.0.1", min_length=1, description="Address to listen on; loopback alone by default.")
     port: int = Field(DEFAULT_PORT, ge=0, le=65_535, description="Port; 0 takes a free one.")
     log: Literal["text", "json"] = "text"
+    writing: Literal["process", "thread"] = Field(
+        "process", description="Where indexes are written: process (beside the one that answers) or thread (in it)."
+    )
     keys: str | None = Field(
         None, min_length=1, description="Folder or URL where the keys lie, if not in NAME.keys beside this file."
     )

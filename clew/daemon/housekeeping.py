@@ -9,6 +9,7 @@ readers: what was superseded less than the retention ago, and what is pinned, st
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -45,10 +46,17 @@ class UpkeepLine(BaseModel):
 class Housekeeping:
     """When upkeep is due, and what it does."""
 
-    def __init__(self, schedule: Schedule | None = None, *, retention: Retention | None = None) -> None:
-        """Due at once for the first time, then by the schedule (every hour by default)."""
+    def __init__(
+        self,
+        schedule: Schedule | None = None,
+        *,
+        retention: Retention | None = None,
+        tender: Callable[[str, RunOptions, Retention, Progress], UpkeepLine] | None = None,
+    ) -> None:
+        """Due at once for the first time, then by the schedule (every hour by default). `tender`: what does it, instead of `tend`."""
         self._schedule = schedule or Schedule(DEFAULT_SCHEDULE)
         self._retention = retention or Retention()
+        self._tender = tender or tend
         self._is_first = True
 
     def is_due(self) -> bool:
@@ -70,22 +78,27 @@ class Housekeeping:
         Raises:
             ClewError: another writer is at work, storage failed, or the index is damaged. Nothing is lost; what was done stands.
         """
-        parsed = Root.parse(root, options.storage_options)
-        place = Place.open(parsed.index_place(options.index), options.storage_options)
         try:
-            with upkeep_of(place, wait=options.wait, say=progress.say) as upkeep:
-                merged = compact(upkeep.writer, thresholds=Thresholds())
-                swept = sweep(upkeep, self._retention, progress)
-                newest = upkeep.writer.snapshot.number
+            return self._tender(root, options, self._retention, progress)
         finally:
             self.put_off()
-        return UpkeepLine(
-            snapshot=newest,
-            at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            merged=merged.published,
-            passages=merged.passages,
-            snapshots=len(swept.snapshots),
-            objects=swept.objects,
-            bytes=swept.bytes,
-            kept=len(swept.kept),
-        )
+
+
+def tend(root: str, options: RunOptions, retention: Retention, progress: Progress) -> UpkeepLine:
+    """Merge and sweep the index of a root, now. Raises as `Housekeeping.tend` does."""
+    parsed = Root.parse(root, options.storage_options)
+    place = Place.open(parsed.index_place(options.index), options.storage_options)
+    with upkeep_of(place, wait=options.wait, say=progress.say) as upkeep:
+        merged = compact(upkeep.writer, thresholds=Thresholds())
+        swept = sweep(upkeep, retention, progress)
+        newest = upkeep.writer.snapshot.number
+    return UpkeepLine(
+        snapshot=newest,
+        at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        merged=merged.published,
+        passages=merged.passages,
+        snapshots=len(swept.snapshots),
+        objects=swept.objects,
+        bytes=swept.bytes,
+        kept=len(swept.kept),
+    )

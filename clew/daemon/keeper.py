@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,18 +22,18 @@ from clew.connectors.events.inbox import EVERYTHING, Inbox, Joined
 from clew.daemon.budget import Budget
 from clew.daemon.configuration import CollectionEntry, Configured
 from clew.errors import ClewError, NoSuchDocumentError, OptionError, WriterBusyError
-from clew.indexer.equipment import Equipment, KeptEquipment
 from clew.indexer.progress import Progress, Silence
-from clew.indexer.run import RunOptions, RunOutcome, default_workers, run_index, selection_of
+from clew.indexer.run import RunOptions, default_workers, selection_of
 
 if TYPE_CHECKING:
     from clew.connectors.location import Root
     from clew.daemon.housekeeping import Housekeeping, UpkeepLine
     from clew.daemon.watch import Watch, WatchLine
+    from clew.daemon.writing import Writing
     from clew.indexer.configuration import CollectionConfig
-    from clew.indexer.embedders.protocol import Embedder
-    from clew.indexer.place import Place
+    from clew.indexer.garbage import Retention
     from clew_client.service import GenerateRequest
+    from clew_client.types import IndexReport
 
 Phase = Literal["starting", "waiting for its turn", "indexing", "watching", "failing", "stopped"]
 
@@ -41,6 +42,7 @@ SQS_TURN = 1.0  # seconds: shorter waits would multiply the requests that are pa
 EDIT_WAIT = 10.0  # seconds that somebody who edits the graph by hand waits for a run under way
 
 _log = logging.getLogger("clew.service")
+_OWNERS = count(1)  # two keepers of one name, before and after a reload, keep things apart
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,32 +58,6 @@ class KeeperState:
     commits: int = 0  # snapshots published by this service
     waiting: int = 0  # places that events named and that were not looked at yet
     freshness: float | None = None  # seconds from the first event of the last commit to being searchable
-
-
-class SharedEmbedders:
-    """Each model is in memory once, however many collections use it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._opened: dict[str, Embedder | None] = {}
-
-    def open(self, name: str) -> Embedder | None:
-        """The embedder of this name."""
-        from clew.indexer.embedders.registry import open_embedder
-
-        with self._lock:
-            if name not in self._opened:
-                self._opened[name] = open_embedder(name)
-            return self._opened[name]
-
-
-class _Equipment(KeptEquipment):
-    def __init__(self, embedders: SharedEmbedders) -> None:
-        super().__init__()
-        self._shared = embedders
-
-    def embedder(self, name: str) -> Embedder | None:
-        return self._shared.open(name)
 
 
 class _Messages(Silence):
@@ -137,17 +113,18 @@ class Keeper:
         name: str,
         configured: Configured,
         budget: Budget,
-        embedders: SharedEmbedders,
+        writing: Writing,
         *,
         committed: Callable[[WatchLine], None] = lambda _: None,
         chance: random.Random | None = None,
     ) -> None:
-        """`committed` hears of every snapshot, in the keeper's thread."""
+        """`writing`: where runs are done. `committed` hears of every snapshot, in the keeper's thread."""
         self.name = name
         self._configured = configured
         self._entry: CollectionEntry = configured.config.collections[name]
         self._budget = budget
-        self._embedders = embedders
+        self._writing = writing
+        self._owner = f"{name}#{next(_OWNERS)}"
         self._committed = committed
         self._chance = chance or random.Random()  # only spreads load
         self._inbox = Inbox()
@@ -193,30 +170,15 @@ class Keeper:
         threading.Thread(target=self._generate, args=(wish,), name=f"clew-graph-{self.name}", daemon=True).start()
 
     def _generate(self, wish: GenerateRequest) -> None:
-        from clew.indexer.graph.build import BuildOptions, build_graph
-        from clew.indexer.graph.editing import documents_named
-        from clew.indexer.graph.reading import RuleReader
-        from clew.indexer.upkeep import upkeep_of
+        from clew.daemon.writing import GraphBuilding
 
         wanted = default_workers() if self._entry.workers is None else self._entry.workers
         try:
-            with (
-                self._budget.turn(wanted=wanted, memory=2 << 30, stop=self._stop) as workers,
-                upkeep_of(self._place(), wait=self._entry.wait, say=self._say) as upkeep,
-            ):
-                name = upkeep.writer.generation.settings.embedder
-                options = BuildOptions(
-                    reader=RuleReader(fields=wish.fields) if wish.fields else None,
-                    method=wish.method,
-                    min_size=wish.min_size,
-                    max_levels=wish.max_levels,
-                    documents=documents_named(upkeep.writer, wish.documents) if wish.documents else None,
-                    workers=workers,
-                )
-                built = build_graph(
-                    upkeep.writer, options, None if name.startswith("given") else self._embedders.open(name)
-                )
-            _log.info("%s: the graph is built, in snapshot %d", self.name, built.snapshot)
+            with self._budget.turn(wanted=wanted, memory=2 << 30, stop=self._stop) as workers:
+                options = replace(self._plain_options(), workers=workers, wait=self._entry.wait)
+                job = GraphBuilding(root=self._configured.root(self.name), options=options, wish=wish)
+                snapshot = self._writing.do(job, _Messages(self._say))
+            _log.info("%s: the graph is built, in snapshot %d", self.name, snapshot)
         except ClewError as error:
             self._say(f"Building the graph: {error}")
         except Exception as error:  # noqa: BLE001 - told; the collection goes on being kept
@@ -230,24 +192,22 @@ class Keeper:
 
         Raises NoSuchDocumentError, NoGraphError, WriterBusyError.
         """
-        from clew.indexer.graph.editing import delete_report
-        from clew.indexer.upkeep import upkeep_of
+        from clew.daemon.writing import ReportRemoval
 
+        options = replace(self._plain_options(), wait=EDIT_WAIT)
+        job = ReportRemoval(
+            root=self._configured.root(self.name), options=options, community_key=community_key, community=community
+        )
         try:
-            with upkeep_of(self._place(), wait=EDIT_WAIT) as upkeep:
-                return delete_report(upkeep.writer, community_key, community=community).number
+            return self._writing.do(job, Silence())
         except WriterBusyError as error:  # its own words name places and processes, and go to the asker
             raise WriterBusyError(f"Another run writes to {self.name}; try again when it is done.") from error
         except OptionError as error:
             raise NoSuchDocumentError(str(error)) from error
 
-    def _place(self) -> Place:
-        from clew.connectors.location import Root
-        from clew.indexer.place import Place
-
-        options = self._configured.storage(self.name)
-        root = Root.parse(self._configured.root(self.name), options)
-        return Place.open(root.index_place(self._configured.index(self.name)), options)
+    def _plain_options(self) -> RunOptions:
+        """Where the index is, and how its storage is reached."""
+        return RunOptions(index=self._configured.index(self.name), storage_options=self._configured.storage(self.name))
 
     def look_at(self, hints: Sequence[Hint]) -> None:
         """Have some places looked at."""
@@ -323,11 +283,13 @@ class Keeper:
             schedule=Schedule(entry.schedule) if entry.schedule is not None else None,
             progress=_Messages(self._say),
             runner=self._run,
-            equipment=_Equipment(self._embedders),
             housekeeping=self._housekeeping(),
             tended=self._tended,
         )
-        self._watch.run()
+        try:
+            self._watch.run()
+        finally:
+            self._writing.forget(self._owner)
 
     def _beside(self, root: Root) -> CollectionConfig:
         """The settings that lie with the data, unless that file is the one of the service."""
@@ -338,8 +300,10 @@ class Keeper:
             return CollectionConfig()
         return read_config(root, None)
 
-    def _run(self, root: str, options: RunOptions, progress: Progress, equipment: Equipment) -> RunOutcome:
+    def _run(self, root: str, options: RunOptions, progress: Progress) -> IndexReport:
         """A look, when its turn has come."""
+        from clew.daemon.writing import Look
+
         full = self._full.is_set()
         if full:
             options = replace(options, full=True, paths=None)
@@ -348,37 +312,30 @@ class Keeper:
         memory = self._entry.extraction.memory if self._entry.extraction else 2 << 30
         wanted = default_workers() if options.workers is None else options.workers
         if on_cluster:
-            wanted, memory = 1, 0  # this process only writes
+            wanted, memory = 1, 0  # what runs here only writes
         self._state = replace(self._state, phase="waiting for its turn")
         with self._budget.turn(wanted=wanted, memory=memory, stop=self._stop) as granted:
             self._state = replace(self._state, phase="indexing")
             if not on_cluster and (granted < wanted or options.workers is not None):
                 options = replace(options, workers=granted)
-            if on_cluster:
-                outcome = self._run_on_cluster(root, options, progress)
-            else:
-                outcome = run_index(root, options, progress, equipment)
+            cluster = self._configured.config.cluster if on_cluster else None
+            if cluster is not None:
+                from clew.daemon.cluster.coordinator import MOST_WORKERS
+
+                options = replace(options, workers=cluster.extraction.maximum or MOST_WORKERS)
+            look = Look(root=root, options=options, owner=self._owner, cluster=cluster)
+            report = self._writing.do(look, progress)
         if full:
             self._full.clear()
         self._state = replace(
             self._state,
             phase="watching",
-            snapshot=outcome.snapshot.number,
+            snapshot=report.snapshot,
             error=None,
             failures=0,
             looked=time.monotonic(),
         )
-        return outcome
-
-    def _run_on_cluster(self, root: str, options: RunOptions, progress: Progress) -> RunOutcome:
-        from clew.daemon.cluster.coordinator import MOST_WORKERS
-        from clew.daemon.cluster.equipment import ClusterEquipment
-        from clew.daemon.cluster.session import connected
-
-        settings = self._configured.config.cluster
-        options = replace(options, workers=settings.extraction.maximum or MOST_WORKERS)
-        with connected(settings), ClusterEquipment(settings, say=self._say) as equipment:
-            return run_index(root, options, progress, equipment)
+        return report
 
     def _housekeeping(self) -> Housekeeping | None:
         from clew.daemon.housekeeping import Housekeeping
@@ -389,7 +346,12 @@ class Keeper:
         if settings.schedule is None:
             return None
         retention = Retention(superseded=settings.retention, older_than=settings.older_than)
-        return Housekeeping(Schedule(settings.schedule), retention=retention)
+        return Housekeeping(Schedule(settings.schedule), retention=retention, tender=self._tend)
+
+    def _tend(self, root: str, options: RunOptions, retention: Retention, progress: Progress) -> UpkeepLine:
+        from clew.daemon.writing import Tending
+
+        return self._writing.do(Tending(root=root, options=options, retention=retention), progress)
 
     def _tended(self, line: UpkeepLine) -> None:
         if line.objects or line.merged:

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from clew.daemon import notify
 from clew.daemon.budget import Budget
 from clew.daemon.configuration import Configured
-from clew.daemon.keeper import Keeper, KeeperState, SharedEmbedders
+from clew.daemon.keeper import Keeper, KeeperState
 from clew.daemon.memory import bound_arenas
 from clew.errors import ClewError
 from clew.indexer.run import default_workers
 
 if TYPE_CHECKING:
     from clew.daemon.watch import WatchLine
+    from clew.daemon.writing import Writing
 
 WINDING_UP = 20.0  # seconds beyond the grace after which the process ends although a thread still runs
 #: Seconds after which a thread that wants the interpreter gets it. A search lets go of it some forty times, and while a run
@@ -69,7 +70,7 @@ class Service:
         self._configured = configured
         self._front = front
         self._reread = reread
-        self._embedders = SharedEmbedders()
+        self._writing = _writing(configured)
         self._budget = Budget(**_bounds(configured))
         self._keepers: dict[str, Keeper] = {}
         self._leaving: list[Keeper] = []
@@ -95,6 +96,7 @@ class Service:
             self._wait()
             return self._wind_up()
         finally:
+            self._writing.close()
             sys.setswitchinterval(usual)
             for number, handler in former.items():
                 signal.signal(number, handler)
@@ -167,7 +169,7 @@ class Service:
     # --- collections ---------------------------------------------------------------------------
 
     def _begin(self, name: str) -> None:
-        keeper = Keeper(name, self._configured, self._budget, self._embedders, committed=self._committed(name))
+        keeper = Keeper(name, self._configured, self._budget, self._writing, committed=self._committed(name))
         self._keepers[name] = keeper
         if self._front is not None:
             self._front.open(name, self._configured, keeper)
@@ -201,7 +203,7 @@ class Service:
             return
         former, self._configured = self._configured, fresh
         if fresh.config.server != former.config.server:
-            _log.warning("server: a changed address, port or log format takes a restart.")
+            _log.warning("server: what changed there takes a restart.")
         self._budget.resize(**_bounds(fresh))
         before, after = former.config.collections, fresh.config.collections
         for name in before:
@@ -214,6 +216,17 @@ class Service:
         self._leaving = [keeper for keeper in self._leaving if not keeper.join(0)]
         _log.info("The configuration %s was read again: %d collections.", fresh.source, len(self._keepers))
         notify.notify("READY=1", f"STATUS={self._status()}")
+
+
+def _writing(configured: Configured) -> Writing:
+    """What does the runs. Neither has begun anything yet."""
+    if configured.config.server.writing == "thread":
+        from clew.daemon.writing import ThreadWriting
+
+        return ThreadWriting()
+    from clew.daemon.writing_process import ProcessWriting
+
+    return ProcessWriting()
 
 
 def _bounds(configured: Configured) -> dict[str, Any]:

@@ -25,11 +25,11 @@ from clew.connectors.events.queue import CoalescingQueue, Flight
 from clew.daemon.housekeeping import Housekeeping, UpkeepLine
 from clew.daemon.schedule import Schedule
 from clew.errors import ClewError, ServiceError
-from clew.indexer.equipment import Equipment, KeptEquipment
+from clew.indexer.equipment import KeptEquipment
 from clew.indexer.progress import Progress, Silence
 from clew.indexer.report import report_of
-from clew.indexer.run import RunOptions, RunOutcome, run_index
-from clew_client.types import ChunkCounts, FileCounts, LinkCounts
+from clew.indexer.run import RunOptions, run_index
+from clew_client.types import ChunkCounts, FileCounts, IndexReport, LinkCounts
 
 Cause = Literal["start", "events", "schedule"]
 
@@ -66,9 +66,9 @@ class WatchOptions:
 
 
 class Runner(Protocol):
-    """What carries a look out: `run_index`, or something that waits for its turn before it, or runs it elsewhere."""
+    """What carries a look out: here, or when its turn has come, or in another process."""
 
-    def __call__(self, root: str, options: RunOptions, progress: Progress, equipment: Equipment, /) -> RunOutcome:
+    def __call__(self, root: str, options: RunOptions, progress: Progress, /) -> IndexReport:
         """Bring the index up to date."""
         ...
 
@@ -124,19 +124,17 @@ class Watch:
         schedule: Schedule | None = None,
         progress: Progress | None = None,
         chance: random.Random | None = None,
-        runner: Runner = run_index,
-        equipment: KeptEquipment | None = None,
+        runner: Runner | None = None,
         housekeeping: Housekeeping | None = None,
         tended: Callable[[UpkeepLine], None] = lambda _: None,
     ) -> None:
         """All of it in the thread that calls `run`; `stop` may be set, and `queue` be looked at, from any.
 
-        `schedule`: when everything is looked at; None: at the start alone. `runner`: what carries a look out. `equipment`: is
-        closed at the end. `housekeeping`: when what commits leave behind is merged and swept, and `tended` hears
-        what that did; None: never, somebody else does it.
+        `schedule`: when everything is looked at; None: at the start alone. `runner`: what carries a look out; None: this thread,
+        which keeps from look to look what makes the next one quick. `housekeeping`: when what commits leave behind is merged and
+        swept, and `tended` hears what that did; None: never, somebody else does it.
         """
         self._root = root
-        self._runner = runner
         self._source = source
         self._options = options
         self._emit = emit
@@ -147,7 +145,8 @@ class Watch:
         self._chance = chance or random.Random()
         self._snapshot: int | None = None
         self._failures = 0
-        self._equipment = equipment or KeptEquipment()
+        self._equipment = KeptEquipment()
+        self._runner = runner or self._run_here
         self._housekeeping = housekeeping
         self._tended = tended
         self.queue = CoalescingQueue()
@@ -239,7 +238,7 @@ class Watch:
         paths = None if everything or flight is None else flight.paths
         try:
             options = replace(self._options.run, paths=paths)
-            outcome = self._runner(self._root, options, self._progress, self._equipment)
+            report = self._runner(self._root, options, self._progress)
         except BaseException as error:
             if flight is not None:
                 self.queue.abort(flight)
@@ -251,10 +250,9 @@ class Watch:
         published_ns = time.time_ns()
         if flight is not None:
             self._acknowledge(self.queue.land(flight))
-        if outcome.snapshot.number == self._snapshot:
+        if report.snapshot == self._snapshot:
             return True
-        self._snapshot = outcome.snapshot.number
-        report = report_of(outcome)
+        self._snapshot = report.snapshot
         moments = [hint.happened_ns for hint in (flight.hints if flight else ()) if hint.happened_ns is not None]
         self._emit(
             WatchLine(
@@ -270,6 +268,9 @@ class Watch:
             )
         )
         return True
+
+    def _run_here(self, root: str, options: RunOptions, progress: Progress) -> IndexReport:
+        return report_of(run_index(root, options, progress, self._equipment))
 
     def _tend(self, housekeeping: Housekeeping) -> None:
         """Upkeep never ends a watch: what it could not do it does the next time."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks.soak import Tally, page, read, shortcomings, slope_of
+from benchmarks.soak import Tally, family, memory, page, processor, read, shortcomings, slope_of
 
 
 def answer(snapshot: int, *turns: int) -> dict[str, Any]:
@@ -52,14 +55,32 @@ def test_memory_that_swings_is_flat_and_memory_that_creeps_is_not() -> None:
     assert creeping - 2 * error > 1
 
 
+def test_processes_are_told_apart_by_what_they_do_for_the_service() -> None:
+    """This one answers; the one below it writes, the one below that reads files, and what has ended still counts."""
+    reading = (
+        "import time; end = time.process_time() + 0.2\nwhile time.process_time() < end: pass\nprint('done', flush=True)"
+    )
+    script = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {reading!r}]); sys.stdin.read()"
+    before = processor(os.getpid())
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writing:
+        assert writing.stdout is not None
+        assert writing.stdout.readline() == b"done\n"
+        assert (writing.pid, "writing") in family(os.getpid())
+        assert memory(os.getpid())["answering"] > 1
+        assert memory(os.getpid())["writing"] > 1
+        writing.communicate()
+    after = processor(os.getpid())
+    assert after["writing"] + after["reading files"] - before["writing"] - before["reading files"] > 0.15
+
+
 def test_every_floor_that_is_missed_is_said() -> None:
     good: dict[str, Any] = {
         "failed": 0, "mixed": 0, "could_have_mixed": 9, "a_second": 49.9, "p99_ms": 200.0, "rounds": 10, "snapshots_seen": 20,
-        "slope_mib_a_minute": 0.4, "slope_error": 0.3, "examples": ["503 busy"],
+        "slope_mib_a_minute": {"answering": 0.4, "all": 0.5}, "slope_error": {"answering": 0.3, "all": 0.3}, "examples": ["503 busy"],
     }  # fmt: skip
     assert shortcomings(good, 50) == []
     bad = {"failed": 1, "mixed": 1, "could_have_mixed": 0, "a_second": 40, "p99_ms": 251.0, "snapshots_seen": 4,
-           "slope_mib_a_minute": 2.0, "slope_error": float("nan")}  # fmt: skip
+           "slope_mib_a_minute": {"answering": 0.4, "all": 2.0}, "slope_error": {"answering": float("nan"), "all": 0.3}}  # fmt: skip
     for name, value in bad.items():
         told = shortcomings({**good, name: value}, 50)
         assert len(told) == 1, name

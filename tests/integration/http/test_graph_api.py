@@ -25,8 +25,9 @@ from clew.daemon.budget import Budget
 from clew.daemon.collections import Collection, Collections
 from clew.daemon.configuration import config_of_root
 from clew.daemon.http.app import create_app
-from clew.daemon.keeper import Keeper, SharedEmbedders
+from clew.daemon.keeper import Keeper
 from clew.daemon.keys import KeyRing, Keys
+from clew.daemon.writing import ThreadWriting
 from clew.query import graph_listing as listing
 from clew.query.restricted import RestrictedIndex
 from clew.query.restriction import Restriction
@@ -196,7 +197,7 @@ def test_service_builds_and_edits_the_graph_it_keeps(
     shutil.copytree(pages, root, ignore=shutil.ignore_patterns(".clew"))
     clew.index(str(root), embedder="hashing:32", workers=0)
     configured = config_of_root(str(root), workers=0, events="none", schedule=None)
-    keeper = Keeper("pages", configured, Budget(runs=1, workers=1), SharedEmbedders())
+    keeper = Keeper("pages", configured, Budget(runs=1, workers=1), ThreadWriting())
     collections = Collections({"pages": Collection("pages", str(root), upkeep=keeper)})
     collections.start()
     until(lambda: collections.ready)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import clew
-from clew.daemon import keeper as keeping
+from clew.daemon import writing
 from clew.daemon.configuration import load_config
 from clew.daemon.keeper import KeeperState
 from clew.daemon.service import Service
@@ -143,7 +143,7 @@ def test_reload_leaves_alone_what_did_not_change(tmp_path: Path) -> None:
 def test_no_more_runs_at_once_than_the_budget_allows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at_once, most, workers = 0, 0, []
     lock = threading.Lock()
-    run = keeping.run_index
+    run = writing.run_index
 
     def counted(root: str, options: Any, *rest: Any) -> Any:
         nonlocal at_once, most
@@ -156,12 +156,14 @@ def test_no_more_runs_at_once_than_the_budget_allows(tmp_path: Path, monkeypatch
             with lock:
                 at_once -= 1
 
-    monkeypatch.setattr(keeping, "run_index", counted)
+    monkeypatch.setattr(writing, "run_index", counted)
     names = [f"c{n}" for n in range(4)]
     for name in names:
         write(tmp_path / name, {"a.md": f"# {name}\n"})
     entries = "\n".join(f"  {name}: {{root: {name}, embedder: none, workers: 0}}" for name in names)
-    with running(configure(tmp_path, f"limits: {{runs: 1}}\ncollections:\n{entries}\n")) as service:
+    with running(
+        configure(tmp_path, f"server: {{writing: thread}}\nlimits: {{runs: 1}}\ncollections:\n{entries}\n")
+    ) as service:
         wait_until(lambda: all(state(service, name).snapshot for name in names), seconds=120, what="all collections")
     assert most == 1
     assert workers == [0] * 4
