@@ -351,7 +351,7 @@ class ContextBuilder:
         pinned = self._pinned
         ordinals = found.ordinals[request.offset : request.offset + request.k]
         pieces, rows = self._pieces(ordinals)
-        trails = Trails(pinned, found.expansion, ordinals)
+        trails = Trails(pinned, found.expansion, found.answered.deepened, ordinals)
         lead = _reached(found, ordinals)
         selection = Selection(tokenizer, request.max_tokens, request.overhead)
         held = fill(selection, pieces, lambda piece: self._worth(found.asked.terms, rows[piece.place]))
@@ -463,8 +463,13 @@ class ContextBuilder:
 
 def _reached(found: Found, ordinals: Ordinals) -> dict[int, int]:
     """Of the chunks that links led to: the chunk that each was reached from."""
-    walk = found.expansion
-    if walk is None:
-        return {}
-    here = np.flatnonzero((walk.depth > 0) & is_among(walk.ordinals, ordinals))
-    return dict(zip(walk.ordinals[here].tolist(), walk.ordinals[walk.parent[here]].tolist(), strict=True))
+    walk, deepened = found.expansion, found.answered.deepened
+    lead: dict[int, int] = {}
+    if deepened is not None:
+        for ordinal in ordinals.tolist():
+            if ordinal not in found.answered.position and (trail := deepened.trail(ordinal)):
+                lead[ordinal] = trail[-1].ordinal
+    if walk is not None:
+        here = np.flatnonzero((walk.depth > 0) & is_among(walk.ordinals, ordinals))
+        lead.update(zip(walk.ordinals[here].tolist(), walk.ordinals[walk.parent[here]].tolist(), strict=True))
+    return lead

@@ -13,6 +13,7 @@ from clew.indexer.number_sets import is_among
 from clew.query.candidates import Ordinals, Scores
 from clew.query.expansion import Expansion
 from clew.query.fusion import RRF_K, Fused
+from clew.query.spreading import Deepened
 
 DIGITS = 9  # scores are rounded to, in answers and here
 
@@ -27,15 +28,16 @@ def explained(
     bonuses: Mapping[str, Scores],
     weights: Mapping[str, float],
     expansion: Expansion | None,
+    deepened: Deepened | None,
     chunk_key: Callable[[int], int],
 ) -> list[dict[str, Any]]:
     """For each of these hits:
 
-    score = fused + bonuses (`title_phrase`, `coverage`, … = `weights` · `shares`) + links + held
+    score = fused + bonuses (`title_phrase`, `coverage`, … = `weights` · `shares`) + links + spread + held
 
     `fused` is what `combine` makes of `paths`: of `sum` and `rrf` the sum of their `share`s, of `max` the greatest. `links` is
-    what `support` gives (see `clew.query.expansion.Support`). `held` is there where a hit of a deeper page was kept below
-    those of the pages before. `relevance` are the fused scores, `raw` each path's own, NaN where it cannot tell.
+    what `support` gives (see `clew.query.expansion.Support`), `spread` what `spreading` gives (see `clew.query.spreading.Spreading`): a
+    document among many that were found. `held` is there where a hit of a deeper page was kept below those of the pages before. `relevance` are the fused scores, `raw` each path's own, NaN where it cannot tell.
     """
     support = _supports(expansion, ordinals, chunk_key)
     known = {ordinal: at for at, ordinal in enumerate(fused.ordinals.tolist())}
@@ -45,10 +47,14 @@ def explained(
         own = float(relevance[at]) + sum(added.values())
         gained = support.get(ordinal)
         links = 0.0 if gained is None else gained.pop("links")
-        held = float(scores[at]) - own - links
+        spreading = None if deepened is None else deepened.spreading(ordinal)
+        spread = 0.0 if spreading is None else spreading.gain
+        held = float(scores[at]) - own - links - spread
         part: dict[str, Any] = {"fused": _rounded(float(relevance[at]))}
         part |= {name: _rounded(value) for name, value in added.items()}
         part |= {"links": _rounded(links)}
+        if spreading is not None:
+            part["spread"] = _rounded(spread)
         if abs(held) > 1e-8:
             part["held"] = _rounded(held)
         part |= {"score": _rounded(float(scores[at])), "combine": fused.combine}
@@ -57,6 +63,8 @@ def explained(
         part["shares"] = {name: _rounded(added[name] / weight) for name, weight in part["weights"].items() if weight}
         if gained is not None:
             part["support"] = gained
+        if spreading is not None:
+            part["spreading"] = asdict(spreading)
         parts.append(part)
     return parts
 

@@ -13,6 +13,7 @@ from clew.indexer.lexical.questions import AnalyzedQuestion
 from clew.query.candidates import Mask, Ordinals, Scores
 from clew.query.expansion import Expansion
 from clew.query.fusion import Fused, PathResult
+from clew.query.spreading import Deepened
 from clew_client.types import SearchRequest, SourceScore
 
 
@@ -38,6 +39,7 @@ class Answered:
     scores: Scores = field(default_factory=lambda: np.empty(0))  # fused, with the bonus of titles
     sentences: dict[int, float] = field(default_factory=dict)  # what the sentences of the first chunks add
     reranked: dict[int, float] = field(default_factory=dict)  # of the first chunks, what a reranker adds
+    deepened: Deepened | None = None  # where the ranking goes beyond its head: what lies around it
     deeper: list[Answered] = field(default_factory=list)
     _position: dict[int, int] | None = None
 

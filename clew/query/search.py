@@ -36,6 +36,7 @@ from clew.query.rerank import DEPTH, open_reranker
 from clew.query.rerank import bonuses as rerank_bonuses
 from clew.query.search_paths import PATHS_BY_NAME, SearchPaths
 from clew.query.sentence_match import SENTENCES, sentence_bonus
+from clew.query.spreading import HEAD, deepen, spread
 from clew.query.trails import Trails, positions
 from clew_client.types import PATHS, Hit, SearchRequest, SearchResult
 
@@ -341,17 +342,13 @@ class Searcher:
         tie = self._pinned.universe.tie
         best = np.lexsort((tie[fused.ordinals], -answered.scores))
 
-        def relevance(ordinals: Ordinals) -> Scores:
-            bonuses = self._bonuses(asked, answered, ordinals)
-            return self._relevance(asked, answered, ordinals) + sum(bonuses.values())
-
         return expand(
             fused.ordinals[best],
             answered.scores[best],
             self._pinned.graph,
             options,
             tie=tie,
-            relevance=relevance,
+            relevance=lambda ordinals: self._own(asked, answered, ordinals),
             question=self._question(asked, answered),
             allowed=asked.allowed,
             passages=self._paths.passages(),
@@ -387,9 +384,13 @@ class Searcher:
             ordinals, scores = fused.ordinals[order], answered.scores[order]
         else:
             ordinals, scores = expansion.merged(fused.ordinals, answered.scores, tie)
-        ordinals, scores = self._second_look(asked, answered, expansion, ordinals, scores)
-        ordinals, scores = self._reranked(asked, answered, ordinals, scores)
         wanted = asked.request.offset + asked.request.k
+        walked = ordinals, scores
+        ordinals, scores = self._second_look(asked, answered, expansion, ordinals, scores)
+        # Below the head lies what links lead to from many sides; a list that ends there is spared the work.
+        if expansion is not None and (asked.request.rerank is not None or wanted > min(HEAD, len(ordinals))):
+            ordinals, scores = self._deepened(asked, answered, walked, ordinals, scores)
+        ordinals, scores = self._reranked(asked, answered, ordinals, scores)
         depth = asked.request.over_fetch
         while len(ordinals) < wanted and depth < len(self._pinned.universe):
             depth *= DEEPER
@@ -432,6 +433,23 @@ class Searcher:
             bonus = sentence_bonus(match(asked.terms, self._paths.tfidf().idf(asked.terms), passages, trails))
         answered.sentences = dict(zip(first.tolist(), bonus.tolist(), strict=True))
         return self._raised(ordinals, scores, bonus)
+
+    def _deepened(
+        self, asked: Asked, answered: Answered, walked: tuple[Ordinals, Scores], ordinals: Ordinals, scores: Scores
+    ) -> tuple[Ordinals, Scores]:
+        """The ranking with its places behind the head filled anew: see `clew.query.spreading`. `walked`: before any second look."""
+        options, places, graph = asked.request.expand, self._paths.document_places(), self._pinned.graph
+        with _timed(answered.timings, "spread") as span:
+            found = spread(*walked, graph, options, places=places, allowed=asked.allowed)
+            if found is None:
+                return ordinals, scores
+            deep = deepen(
+                ordinals, scores, found, options, best=float(walked[1][0]), places=places, allowed=asked.allowed,
+                relevance=lambda passages: self._own(asked, answered, passages),
+            )  # fmt: skip
+            span.set("clew.documents", len(found.documents))
+        answered.deepened = deep
+        return deep.ordinals, deep.scores
 
     def _reranked(
         self, asked: Asked, answered: Answered, ordinals: Ordinals, scores: Scores
@@ -496,7 +514,7 @@ class Searcher:
         ordinals, scores = ranking[0][page], ranking[1][page]
         if not len(ordinals):
             return []
-        trails = Trails(self._pinned, expansion, ordinals)
+        trails = Trails(self._pinned, expansion, answered.deepened, ordinals)
         explanations = self._explained(asked, answered, expansion, ordinals, scores) if request.explain else None
         template, chunks = self._pinned.snapshot.site.url_template, self._pinned.chunks
         highlighter = Highlighter(asked.terms) if request.highlights else None
@@ -545,6 +563,7 @@ class Searcher:
             bonuses=bonuses,
             weights={"title_phrase": TITLE_PHRASE_BONUS, "coverage": COVERAGE_BONUS},
             expansion=expansion,
+            deepened=answered.deepened,
             chunk_key=lambda ordinal: self._pinned.public_key(int(keys[ordinal])),
         )
 
@@ -552,6 +571,10 @@ class Searcher:
         """The fused scores that any chunks have, or would have had as candidates."""
         raw = {name: self._scores(name, asked, answered, ordinals) for name in answered.lists}
         return answered.fused.of_others(ordinals, raw)
+
+    def _own(self, asked: Asked, answered: Answered, ordinals: Ordinals) -> Scores:
+        """What any chunks score, or would score, without links."""
+        return self._relevance(asked, answered, ordinals) + sum(self._bonuses(asked, answered, ordinals).values())
 
 
 def require_question(text: str) -> None:

@@ -16,6 +16,7 @@ from clew.query.expansion import Passages
 from clew.query.found import Asked
 from clew.query.pinned import PinnedIndex
 from clew.query.sentence_match import SentenceMatch
+from clew.query.spreading import DocumentPlaces
 from clew.query.tfidf import TfidfPath
 
 
@@ -63,6 +64,14 @@ class SearchPaths:
         """Which passages stand beside each other."""
         pinned = self._pinned
         return pinned.once("passages", lambda: Passages.of(pinned.universe, pinned.catalog.document_of))
+
+    def document_places(self) -> DocumentPlaces:
+        """Where the passages of each document stand."""
+        pinned = self._pinned
+        return pinned.once(
+            "document_places",
+            lambda: DocumentPlaces.of(pinned.universe, self.passages().at, pinned.catalog.document_of),
+        )
 
     def attributes(self) -> AttributesPath:
         """Names, folders, titles."""

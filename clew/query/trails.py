@@ -8,16 +8,23 @@ from clew.indexer.number_sets import is_among
 from clew.query.candidates import Ordinals
 from clew.query.expansion import Expansion, Step
 from clew.query.pinned import PinnedIndex
+from clew.query.spreading import Deepened
 from clew_client.types import TrailStep
 
 
 class Trails:
     """How supporting chunks were reached."""
 
-    def __init__(self, pinned: PinnedIndex, expansion: Expansion | None, wanted: Ordinals) -> None:
+    def __init__(
+        self, pinned: PinnedIndex, expansion: Expansion | None, deepened: Deepened | None, wanted: Ordinals
+    ) -> None:
+        """The walk's trail of a chunk counts before that by which standing reached its document."""
         self._pinned = pinned
-        self._expansion = expansion
         self._steps: dict[int, tuple[Step, ...]] = {}
+        if deepened is not None:
+            for ordinal in wanted.tolist():
+                if trail := deepened.trail(ordinal):
+                    self._steps[ordinal] = trail
         if expansion is None:
             return
         reached = (expansion.depth > 0) | (expansion.lifted_by >= 0)  # by a link, or raised by one from another seed

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import clew
+from clew.query.spreading import HEAD
 from clew_client.types import SearchRequest
 
 pytestmark = pytest.mark.xdist_group("embedded")  # one process embeds the handbook, once
@@ -45,11 +46,18 @@ def links_by_hand(support: dict[str, Any], own: float) -> float:
     return max(0.0, gain) * min(1.0, max(0.0, 1 - own / support["certain"]))
 
 
+def spread_by_hand(spreading: dict[str, Any]) -> float:
+    """What a document gets among the many that were found: by the root of its mass, less to one with many links."""
+    worth = spreading["mass"] / math.sqrt(1 + spreading["links"])
+    return float(spreading["share"] * spreading["best"] * math.sqrt(worth / spreading["most"]))
+
+
 def score_by_hand(explain: dict[str, Any]) -> float:
     added = math.fsum(explain["weights"][name] * share for name, share in explain["shares"].items())
     own = fused_by_hand(explain) + added
     links = links_by_hand(explain["support"], own) if "support" in explain else 0.0
-    return own + links + explain.get("sentence", 0.0) + explain.get("held", 0.0)
+    spread = spread_by_hand(explain["spreading"]) if "spreading" in explain else 0.0
+    return own + links + spread + explain.get("sentence", 0.0) + explain.get("held", 0.0)
 
 
 def test_every_score_can_be_worked_out_by_hand(embedded: clew.Index) -> None:
@@ -64,10 +72,13 @@ def test_every_score_can_be_worked_out_by_hand(embedded: clew.Index) -> None:
                 assert explain["support"]["from"] == hit["trail"][-1]["chunk_key"]
                 assert explain["support"]["weight"] == pytest.approx(hit["trail"][-1]["weight"], abs=1e-6)
             kinds.add("supported" if "support" in explain else "flat")
+            if "spreading" in explain:
+                kinds.add("spread to")
+                assert hit["rank"] > HEAD
             if len(hit["trail"]) > 1:
                 kinds.add("far")
             kinds |= {name for name, share in explain["shares"].items() if share > 0}
-    assert kinds >= {"flat", "supported", "far", "title_phrase", "coverage"}
+    assert kinds >= {"flat", "supported", "far", "spread to", "title_phrase", "coverage"}
 
 
 @pytest.mark.parametrize(
@@ -81,7 +92,7 @@ def test_parts_add_up_whatever_the_fusion(index: clew.Index, combine: str, norma
         shares = [path["share"] for path in explain["paths"].values()]
         assert explain["combine"] == combine
         assert explain["fused"] == pytest.approx(max(shares) if combine == "max" else math.fsum(shares), abs=1e-6)
-        parts = ("fused", "title_phrase", "coverage", "sentence", "links", "held")
+        parts = ("fused", "title_phrase", "coverage", "sentence", "links", "spread", "held")
         assert math.fsum(explain.get(name, 0.0) for name in parts) == pytest.approx(hit["score"], abs=1e-6)
 
 
