@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-import textwrap
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
 from clew.cli.inspecting import opened
 from clew.cli.options import AsJson, AsOf, IndexPlace, Root, SnapshotNumber, StorageOptions
-from clew.cli.output import one_line, print_json, print_text, say
-from clew_client.types import Hit, SearchResult
+from clew.cli.output import one_line, plain, print_json, print_text, say
+from clew_client.types import Highlights, Hit, SearchResult
 
 
 def register(app: typer.Typer) -> None:
@@ -37,7 +37,7 @@ def search(
         str | None, typer.Option("--normalize", metavar="NAME", help="minmax, minmax-observed, l2, zscore or none.")
     ] = None,
     combine: Annotated[str | None, typer.Option("--combine", metavar="NAME", help="sum, max, mean or rrf.")] = None,
-    hops: Annotated[int | None, typer.Option("--hops", help="How far links are followed; 0: not at all.")] = None,
+    hops: Annotated[int | None, typer.Option("--hops", help="How far links are followed, one more behind the twentieth hit; 0: not at all.")] = None,
     fanout: Annotated[int | None, typer.Option("--fanout", help="How many links of one passage are followed.")] = None,
     min_similarity: Annotated[
         float | None, typer.Option("--min-similarity", metavar="X", help="Leave out links of a lower weight.")
@@ -61,6 +61,9 @@ def search(
         str | None, typer.Option("--rerank", metavar="NAME", help="A reranker that reads the first hits again.")
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score came about.")] = False,
+    highlight: Annotated[
+        bool, typer.Option("--highlight", help="Mark the question's words; in JSON: say where they stand.")
+    ] = False,
     place: IndexPlace = None,
     storage_option: StorageOptions = None,
     snapshot: SnapshotNumber = None,
@@ -83,6 +86,7 @@ def search(
         "timeout": timeout,
         "rerank": rerank,
         "explain": explain or None,
+        "highlights": highlight or None,
         "hops": hops,
         "fanout": fanout,
         "min_similarity": min_similarity,
@@ -134,16 +138,17 @@ def print_result(result: SearchResult, *, explain: bool = False) -> None:
 def _print_hit(hit: Hit, *, explain: bool) -> None:
     from rich.text import Text
 
-    width = min(100, _width())
+    from clew.cli.excerpts import excerpt
+
+    width = _width()
+    marks = hit.highlights or Highlights()
     where = one_line(hit.path) + (f" [{hit.record}]" if hit.record is not None else "") + _place(hit)
-    line = Text.assemble(
-        (f"{hit.rank:>2}. ", "bold"), (one_line(hit.title or hit.path), "bold cyan"), f"  {hit.score:.3f}"
-    )
-    _rich(line)
-    heading = f"  › {one_line(hit.heading)}" if hit.heading and hit.heading != hit.title else ""
-    _rich(Text(f"    {where}{heading}", style="green"))
-    for line_text in textwrap.wrap(" ".join(hit.text.split()), width - 4, max_lines=3, placeholder=" …"):
-        print_text(f"    {line_text}")
+    title = _marked(hit.title or hit.path, marks.title if hit.title else (), "bold cyan")
+    _rich(Text.assemble((f"{hit.rank:>2}. ", "bold"), *title, f"  {hit.score:.3f}"))
+    heading = [("  › ", "green"), *_marked(hit.heading, marks.heading, "green")] if hit.heading else []
+    _rich(Text.assemble((f"    {where}", "green"), *(heading if hit.heading != hit.title else ())))
+    for line in excerpt(hit.text, marks.text, width - 4):
+        _rich(Text.assemble("    ", *(_styled(plain(text), marked, "") for text, marked in line)))
     for step in hit.trail:
         arrow = "→" if step.direction == "out" else "←"
         _rich(
@@ -161,6 +166,20 @@ def _print_hit(hit: Hit, *, explain: bool) -> None:
         for name, value in (hit.explain or {}).items():
             print_text(f"    {name}: {_told(value)}")
     print_text()
+
+
+def _marked(text: str, spans: Sequence[tuple[int, int]], style: str) -> list[tuple[str, str]]:
+    """A text on one line, in parts with their styles."""
+    from clew.cli.excerpts import pieces
+
+    return [_styled(one_line(part), marked, style) for part, marked in pieces(text, spans)]
+
+
+def _styled(text: str, marked: bool, style: str) -> tuple[str, str]:
+    """A part of a line with its style; a marked one is `*so*` where there are no styles."""
+    if not marked:
+        return text, style
+    return (text, f"{style} bold underline") if sys.stdout.isatty() else (f"*{text}*", style)
 
 
 def _told(value: Any) -> str:
@@ -182,10 +201,12 @@ def _place(hit: Hit) -> str:
 
 
 def _width() -> int:
+    """Columns of an excerpt; a terminal that does not know how many it has says 0."""
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns
+        columns = os.get_terminal_size(sys.stdout.fileno()).columns
     except (OSError, ValueError):
-        return 100
+        columns = 0
+    return min(max(columns or 100, 20), 100)
 
 
 def _rich(text: Any) -> None:

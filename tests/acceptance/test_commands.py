@@ -233,10 +233,11 @@ def test_search_as_a_process_prints_one_object_with_all_fields(indexed: Path) ->
 
 def test_search_in_text_names_passages_places_and_trails(indexed: Path) -> None:
     """What a person sees: rank, title, path, text, and by which link a passage was reached."""
-    done = clew("search", indexed, "how do I rotate a signing key", "--explain", "--weights", "dense=0.1", "-k", "40")
+    question = ("search", indexed, "how do I rotate a signing key", "--explain", "--weights", "dense=0.1", "-k", "40")
+    done = clew(*question, "--highlight")
     assert done.status == 0
     lines = done.out.splitlines()
-    assert lines[0].startswith(" 1. Signing keys  ")
+    assert lines[0].startswith(" 1. *Signing* *keys*  ")
     assert lines[1].startswith("    ops/signing-keys.md:")
     assert any(line.startswith(("    → from ", "    ← from ")) for line in lines)
     assert any(line.startswith("    bm25       raw ") and line.endswith("#1") for line in lines)
