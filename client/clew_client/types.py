@@ -28,7 +28,7 @@ class ExpandOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    hops: int = Field(1, ge=0, le=5, description="0: no expansion.")
+    hops: int = Field(1, ge=0, le=5, description="One more behind the twentieth hit; 0: no expansion.")
     fanout: int = Field(8, ge=1, le=256, description="At most this many links of one chunk are followed.")
     seeds: int = Field(10, ge=1, le=100, description="How many of the best hits are expanded.")
     min_similarity: float | None = Field(None, ge=-1.0, le=1.0, description="Links of a lower weight are not followed.")
