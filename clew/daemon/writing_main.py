@@ -181,7 +181,10 @@ def _at_rest() -> int:
     return resident_bytes()
 
 
-def _go_first() -> None:
+def _stand_back() -> None:
+    """Behind the process that answers, where the system allows it."""
+    with contextlib.suppress(OSError):
+        os.nice(NICE)
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
         score.write(str(OUT_OF_MEMORY_SCORE))
 
@@ -195,11 +198,14 @@ def main(connection: int, life: int, level: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
     die_with_parent(life)
+    for descriptor in (connection, life):
+        os.set_inheritable(
+            descriptor, False
+        )  # or a process started here would hold the pipe open after this one's death
     import faulthandler
 
     faulthandler.enable()  # on stderr, which is the service's
-    os.nice(NICE)
-    _go_first()
+    _stand_back()
     sys.stdout = sys.stderr
     _Far(Connection(connection)).run(level)
     os._exit(0)  # threads of jobs that nobody waits for must not hold it

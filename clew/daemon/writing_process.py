@@ -16,6 +16,7 @@ import logging
 import multiprocessing
 import os
 import queue
+import select
 import signal
 import subprocess
 import sys
@@ -33,10 +34,10 @@ Result = TypeVar("Result")
 
 #: Seconds without a job after which the process is ended: its memory is worth more than the second that another takes to start.
 IDLE_SECONDS = 300.0
-#: Jobs after which it is replaced, when none is under way.
-MOST_JOBS = 5_000
-#: Bytes that it may hold between two jobs; or as many times what it held after its first ones, where that is more.
-MOST_MEMORY, MOST_GROWTH = 1 << 30, 2.0
+#: Bytes by which it may grow between jobs, beyond the most that it held after its first ones, or an eighth of that where it is more;
+#: then another one takes over. Lance keeps some .07 (600 files) to .25 MiB (6,000) of each run, in no object of Python's or Arrow's
+#: and whoever lets go: 16 MiB are 60 runs of .5 CPU-s or more, and a start takes 2.
+MOST_GROWTH = 16 << 20
 FIRST_JOBS = 3
 ENDING_SECONDS = 10.0  # that it has to close what it keeps
 _TICK = 1.0  # seconds; how late a wish to stop is noticed while a job says nothing
@@ -52,10 +53,10 @@ _log = logging.getLogger("clew.service")
 class ProcessWriting:
     """Does jobs in a process of its own, one at a time living, started when needed. Satisfies `Writing`."""
 
-    def __init__(self, *, idle: float = IDLE_SECONDS, most_jobs: int = MOST_JOBS) -> None:
-        """`idle`: seconds without a job after which the process is ended. `most_jobs`: after which it is replaced."""
+    def __init__(self, *, idle: float = IDLE_SECONDS, most_growth: int = MOST_GROWTH) -> None:
+        """`idle`: seconds without a job after which the process is ended. `most_growth`: bytes after which it is replaced."""
         self._idle = idle
-        self._most_jobs = most_jobs
+        self._most_growth = most_growth
         self._lock = threading.Lock()
         self._process: _Process | None = None
         self._closed = False
@@ -74,7 +75,7 @@ class ProcessWriting:
             former, call = None, self._process.call() if self._process is not None else None
             if call is None:
                 former = self._process
-                self._process = _Process(idle=self._idle, most_jobs=self._most_jobs)
+                self._process = _Process(idle=self._idle, most_growth=self._most_growth)
                 call = self._process.call()
                 assert call is not None
         if former is not None:
@@ -139,9 +140,9 @@ class _Call:
 class _Process:
     """One process, from its start to its end, which a thread waits for."""
 
-    def __init__(self, *, idle: float, most_jobs: int) -> None:
+    def __init__(self, *, idle: float, most_growth: int) -> None:
         self._idle = idle
-        self._most_jobs = most_jobs
+        self._most_growth = most_growth
         self._lock = threading.Lock()
         self._sending = threading.Lock()
         self._calls: dict[int, _Call] = {}
@@ -187,8 +188,7 @@ class _Process:
             return call
 
     def _is_spent(self) -> bool:
-        most = max(MOST_MEMORY, MOST_GROWTH * self._held_first)
-        return self._rested >= self._most_jobs or self._held > most
+        return self._held - self._held_first > max(self._most_growth, self._held_first // 8)
 
     def send(self, *message: Any) -> None:
         """Tell it something; where it is dead, its calls hear of that from the thread that listens."""
@@ -199,14 +199,30 @@ class _Process:
         """Have it end; wait so long, then kill it. None: do not wait."""
         with self._lock:
             self._leaving = True
-        if self.is_over:
+        told = self._quit()
+        if seconds is None:
             return
-        self.send(far.QUIT, None)
-        if seconds is not None:
+        if told:
             self._thread.join(seconds)
-            if self._thread.is_alive():
-                self._child.kill()
-                self._thread.join(seconds)
+        if self._thread.is_alive():
+            self._child.kill()
+            self._thread.join(seconds)
+
+    def _quit(self) -> bool:
+        """Tell it to end; False where it does not listen, as one that was paused: nothing here may wait for that."""
+        if not self._sending.acquire(timeout=_TICK):
+            return False
+        try:
+            room = select.poll()
+            room.register(self._connection.fileno(), select.POLLOUT)
+            if not room.poll(0):
+                return False
+            self._connection.send((far.QUIT, None))
+        except OSError:
+            return False
+        finally:
+            self._sending.release()
+        return True
 
     # --- listening -----------------------------------------------------------------------------
 
@@ -217,7 +233,7 @@ class _Process:
                     kind, number, *rest = self._connection.recv()
                     self._hear(kind, number, rest)
                 elif self._is_idle():
-                    self.send(far.QUIT, None)
+                    self._quit()
         except (EOFError, OSError):
             pass
         except Exception:  # noqa: BLE001 - a message that cannot be read is a fault of ours: nothing after it can be trusted
@@ -251,12 +267,13 @@ class _Process:
 
     def _is_idle(self) -> bool:
         with self._lock:
-            if not self._busy and time.monotonic() - self._used >= self._idle:
+            # One that did nothing yet is about to.
+            if self._rested and not self._busy and time.monotonic() - self._used >= self._idle:
                 self._leaving = True
             return self._leaving
 
     def _bury(self) -> None:
-        with contextlib.suppress(OSError):
+        with self._sending, contextlib.suppress(OSError):
             self._connection.close()
         try:
             status = self._child.wait(ENDING_SECONDS)

@@ -150,8 +150,32 @@ def test_a_dead_process_is_reported_and_replaced(writing: ProcessWriting, tmp_pa
     assert writing.do(Pid(), Silence()) != process
 
 
+def test_a_process_that_does_not_listen_is_killed_at_the_end(tmp_path: Path) -> None:
+    """One that was paused with its pipe full: nothing may wait for it, or the service would never end."""
+    writing = ProcessWriting()
+    process = writing.do(Pid(), Silence())
+    os.kill(process, signal.SIGSTOP)
+    raised: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            writing.do(Endless("x" * (1 << 22)), Silence())  # more than the pipe takes
+        except BaseException as error:  # noqa: BLE001 - looked at by the test
+            raised.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    far = writing._process
+    assert far is not None
+    wait_until(far._sending.locked, what="the full pipe")
+    writing.close()
+    thread.join(60)
+    assert [type(one) for one in raised] == [WriterLostError]
+    assert not alive(process)
+
+
 def test_a_process_that_is_used_up_or_idle_is_ended() -> None:
-    writing = ProcessWriting(idle=0.05, most_jobs=1)
+    writing = ProcessWriting(idle=0.05)
     try:
         first = writing.do(Pid(), Silence())
         wait_until(lambda: writing.process_id is None, what="the end of an idle process")
@@ -161,6 +185,7 @@ def test_a_process_that_is_used_up_or_idle_is_ended() -> None:
         process = writing._process
         assert process is not None
         wait_until(lambda: not process._busy, what="the rest after a job")
+        process._held = process._held_first + (16 << 20) + process._held_first  # as if runs had left something behind
         assert writing.do(Pid(), Silence()) not in (first, second)
         wait_until(lambda: not alive(second), what="the end of a process that was used up")
     finally:
