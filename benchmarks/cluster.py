@@ -35,10 +35,12 @@ def subset(folder: Path, count: int | None, into: Path) -> Path:
 
 
 class Busy:
-    """CPU seconds of each extraction worker and of what it has started, looked at whenever the coordinator is."""
+    """CPU seconds of the coordinator, of each extraction worker and of what it has started, looked at whenever the coordinator
+    is; the start of a process, its imports, is in them."""
 
     def __init__(self) -> None:
-        self.seconds: dict[int, float] = {}
+        self.seconds: dict[int, float] = {}  # of workers, by process
+        self.coordinator = 0.0
 
     def __call__(self, standing: Any) -> None:
         """See `index_on_cluster`."""
@@ -54,6 +56,8 @@ class Busy:
                 # user, system, and those of children that were waited for
                 parents[int(entry.name)] = (int(fields[1]), sum(map(int, fields[11:15])) / tick, title)
         for pid, (_, own, title) in parents.items():
+            if pid == standing.pid:
+                self.coordinator = own
             if title.startswith("ray::Extractor"):
                 below = sum(cpu for parent, cpu, _ in parents.values() if parent == pid)
                 self.seconds[pid] = max(self.seconds.get(pid, 0.0), own + below)
@@ -79,7 +83,7 @@ def one(address: str, root: Path, workers: int, place: Path) -> dict[str, Any]:
         "reading_wall": round(report.seconds.extract + report.seconds.write, 2),
         "extraction_cpu": report.cpu_seconds.extract,
         "worker_cpu": [round(seconds, 2) for _, seconds in sorted(busy.seconds.items())],
-        "coordinator_cpu": round(report.cpu_seconds.total - report.cpu_seconds.extract, 2),
+        "coordinator_cpu": round(busy.coordinator, 2),
         "chunks": report.chunks.total,
     }
 

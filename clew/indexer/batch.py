@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,8 @@ from clew.errors import EmbedderMismatchError, ExtractionError
 from clew.indexer import faults
 from clew.indexer.changes import Known, extension_of, file_text
 from clew.indexer.intake import FACTS, LEXICAL_COLUMNS, READ_LINKS, UNCHANGED, FileGroup, FileTask, Rows
-from clew.indexer.lexical.segment import build_segments
+from clew.indexer.labour import Labour, OwnLabour
+from clew.indexer.lexical.segment import SegmentFile, build_segments
 from clew.indexer.links.edges import write_edges
 from clew.indexer.schemas import DOCUMENTS, EDGES, FILES, LINKS
 from clew.indexer.snapshots import EdgeRef, SegmentRef, Snapshot, segment_id
@@ -52,6 +53,34 @@ class Counts:
     bytes_read: int = 0
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BuiltSegment:
+    """A lexical segment that another process built."""
+
+    id: str
+    documents: int
+    content: np.ndarray[Any, np.dtype[np.uint8]]
+
+
+class _Segments:
+    """The segments of some chunks: written, or still being built."""
+
+    def __init__(self, taken: Callable[[], list[SegmentRef]]) -> None:
+        self._taken: Callable[[], list[SegmentRef]] | None = taken
+        self._refs: list[SegmentRef] = []
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether they are not in storage yet."""
+        return self._taken is not None
+
+    def refs(self) -> list[SegmentRef]:
+        """Wait until they are in storage."""
+        if self._taken is not None:
+            self._refs, self._taken = self._taken(), None
+        return self._refs
+
+
 @dataclass(kw_only=True)
 class _Spilled:
     """What is in storage already, and named by nothing yet."""
@@ -59,7 +88,7 @@ class _Spilled:
     fragments: dict[str, list[FragmentMetadata]] = field(
         default_factory=lambda: {"chunks": [], "links": [], "documents": []}
     )
-    segments: list[SegmentRef] = field(default_factory=list)
+    segments: list[_Segments] = field(default_factory=list)
     languages: dict[str, int] = field(default_factory=dict)
     chunks: int = 0
     documents: int = 0
@@ -124,8 +153,12 @@ class _Strings(Sequence[str]):
 class Batch:
     """Collects what was read of some files, and commits it."""
 
-    def __init__(self, writer: Writer, known: Mapping[int, Known], started_ns: int) -> None:
+    def __init__(
+        self, writer: Writer, known: Mapping[int, Known], started_ns: int, labour: Labour | None = None
+    ) -> None:
+        """`labour`: who builds lexical segments; this process where None."""
         self._writer = writer
+        self._labour = labour or OwnLabour()
         self._known = known  # by file_key: files that are indexed already, in an older version
         self._started_ns = started_ns
         self._entries: dict[int, Entry] = {}
@@ -252,7 +285,8 @@ class Batch:
             spilled.fragments["chunks"] += tables["chunks"].write(rows)
             del rows
             faults.reach("commit.after-fragments")
-            spilled.segments += self._segments(lexical)
+            if lexical.num_rows:
+                spilled.segments.append(self._segments(lexical))
             faults.reach("commit.after-segments")
 
     def _with_vectors(self, chunks: pa.Table, given: pa.Table) -> pa.Table:
@@ -275,26 +309,27 @@ class Batch:
         column = vectors.cast(pa.list_(pa.float32(), dimension))
         return chunks.append_column(schema.field("vector"), column).cast(schema)
 
-    def _segments(self, chunks: pa.Table) -> list[SegmentRef]:
+    def _segments(self, chunks: pa.Table) -> _Segments:
         """Write lexical segments of these chunks; one as a rule, more where the texts are unusually rich in words."""
-        if not chunks.num_rows:
-            return []
-        titles, bodies, identifiers, analysis = (_Strings(chunks[name]) for name in LEXICAL_COLUMNS)
-        refs = []
-        with tempfile.TemporaryDirectory(prefix="clew-segment-") as directory:
-            for segment in build_segments(
-                Path(directory),
-                chunk_keys=chunks["chunk_key"].to_numpy(),
-                titles=titles,
-                bodies=bodies,
-                idents=identifiers,
-                languages=analysis,
-            ):
-                identity = segment_id(segment.id, self._writer.epoch)
-                name = f"generations/{self._writer.generation.id}/lexical/{identity}"
-                self._writer.place.store.put_file(name, segment.path)
-                refs.append(SegmentRef(id=identity, documents=segment.statistics.documents, bytes=segment.bytes))
-        return refs
+        if not self._labour.hands:
+            with tempfile.TemporaryDirectory(prefix="clew-segment-") as directory:
+                refs = [self._stored(one) for one in _segment_files(Path(directory), chunks)]
+            return _Segments(lambda: refs)
+        # As many are built at once as there are others to build them; the oldest is in storage before the next begins.
+        awaited = [one for one in (*self._spilled.segments, *self._current_spilled.segments) if one.is_awaited]
+        if len(awaited) > self._labour.hands:
+            awaited[0].refs()
+        built = self._labour.submit(built_segments, None, chunks)
+        return _Segments(lambda: [self._stored(one) for one in built()])
+
+    def _stored(self, segment: SegmentFile | BuiltSegment) -> SegmentRef:
+        identity = segment_id(segment.id, self._writer.epoch)
+        name = f"generations/{self._writer.generation.id}/lexical/{identity}"
+        if isinstance(segment, BuiltSegment):
+            self._writer.place.store.put(name, segment.content.tobytes())
+            return SegmentRef(id=identity, documents=segment.documents, bytes=len(segment.content))
+        self._writer.place.store.put_file(name, segment.path)
+        return SegmentRef(id=identity, documents=segment.statistics.documents, bytes=segment.bytes)
 
     def commit(self) -> Snapshot:
         """Make the batch visible: one commit a table, then the snapshot."""
@@ -329,7 +364,7 @@ class Batch:
         self.counts.written += self._spilled.chunks
         self.counts.deleted += max(0, dead_chunks - self.counts.reused)
         return writer.publish(
-            segments=(*snapshot.segments, *self._spilled.segments),
+            segments=(*snapshot.segments, *(ref for built in self._spilled.segments for ref in built.refs())),
             edges=edges,
             next_file_key=max([snapshot.next_file_key, *(key + 1 for key in self._entries)]),
             pending=snapshot.pending.model_copy(
@@ -394,6 +429,27 @@ class Batch:
         table = self._writer.tables["files"].read_keys("file_key", np.array([key]), FILES.names)
         row: dict[str, Any] = table.drop_columns(["_rowaddr"]).to_pylist()[0]
         return row
+
+
+def built_segments(_: None, chunks: pa.Table) -> list[BuiltSegment]:
+    """Lexical segments of chunks (`chunk_key` and LEXICAL_COLUMNS), in memory; as work that others do."""
+    with tempfile.TemporaryDirectory(prefix="clew-segment-") as directory:
+        return [
+            BuiltSegment(id=one.id, documents=one.statistics.documents, content=np.fromfile(one.path, np.uint8))
+            for one in _segment_files(Path(directory), chunks)
+        ]
+
+
+def _segment_files(directory: Path, chunks: pa.Table) -> Iterator[SegmentFile]:
+    titles, bodies, identifiers, analysis = (_Strings(chunks[name]) for name in LEXICAL_COLUMNS)
+    return build_segments(
+        directory,
+        chunk_keys=chunks["chunk_key"].to_numpy(),
+        titles=titles,
+        bodies=bodies,
+        idents=identifiers,
+        languages=analysis,
+    )
 
 
 _LEDGER = ("stage", "reason", "message", "attempts", "next_try_ns")

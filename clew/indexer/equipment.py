@@ -17,6 +17,7 @@ from clew.indexer.embedders.protocol import Embedder
 from clew.indexer.embedders.registry import open_embedder
 from clew.indexer.intake import FileGroup, Intake
 from clew.indexer.kept import KeptFragments
+from clew.indexer.labour import Labour, OwnLabour
 from clew.indexer.links.kept_paths import KeptPaths
 from clew.indexer.sandbox import Sandbox
 from clew.indexer.snapshots import Snapshot
@@ -30,6 +31,7 @@ class Equipment:
     """Keeps nothing: everything is opened for one run and closed after it."""
 
     published: Snapshot | None = None  # the newest snapshot that the last run left, where that is kept
+    labour: Labour = OwnLabour()  # who builds segments and resolves links
 
     def embedder(self, name: str) -> Embedder | None:
         """The embedder of this name."""
@@ -49,6 +51,9 @@ class Equipment:
         """Processes that read files."""
         with _sandbox(intake, processes) as sandbox:
             yield sandbox
+
+    def dismiss(self) -> None:
+        """Nothing is read any more in this run, and no link resolved: who did that may go."""
 
 
 class KeptEquipment(Equipment):

@@ -239,15 +239,20 @@ class IndexRun:
         touched = moved + read
         if writer.snapshot.pending.links or touched:
             with self._meter.part("write"):
-                arrivals = np.concatenate([gone, self._addresses(touched)])
+                every_link = everything or (self._options.paths is None and not writer.snapshot.edges)
+                # Where all are resolved, nobody asks which of them waited for these: 0.5 CPU-s for 14,000 files.
+                arrivals = [] if every_link else [gone, self._addresses(touched)]
                 resolve_links(
                     writer,
                     touched_files=np.array(touched, dtype=np.int64),
-                    arrivals=distinct_numbers(arrivals),
-                    everything=everything or (self._options.paths is None and not writer.snapshot.edges),
+                    arrivals=distinct_numbers(np.concatenate([np.empty(0, np.uint64), *arrivals])),
+                    everything=every_link,
                     progress=self._progress,
                     weights=None if everything else self._known_weights(links, read),
+                    labour=self._equipment.labour,
                 )
+        self._meter.charge("write", self._equipment.labour.cpu_seconds)
+        self._equipment.dismiss()
         if writer.generation.dimension is not None:
             self._fill()
         elif writer.is_new:
@@ -362,8 +367,8 @@ class IndexRun:
                 workers = min(workers, 1 + sum(group.bytes for group in groups) // BYTES_WORTH_A_PROCESS)
         workers = self._workers = min(workers, len(groups))
         retry: list[FileGroup] = []
-        self._batch = Batch(self._writer, known, self._started_ns)
         with self._equipment.sandbox(intake, workers) as sandbox:
+            self._batch = Batch(self._writer, known, self._started_ns, self._equipment.labour)
             self._drain(sandbox, groups, last_of_batch, known, retry)
             singles = [single for group in retry for single in group.split()]
             if singles:
@@ -420,7 +425,7 @@ class IndexRun:
             ("bytes", counts.bytes_read),
         ):
             self._totals[name] += value
-        self._batch = Batch(self._writer, known, self._started_ns)
+        self._batch = Batch(self._writer, known, self._started_ns, self._equipment.labour)
 
     def _tasks(self, changes: Changes) -> list[FileTask]:
         """What is to be read, by path; keys are handed out in that order."""

@@ -113,6 +113,10 @@ class Table:
         """The same table at the same version, which stays there while this one goes on."""
         return replace(self, _dataset=None)
 
+    def for_others(self) -> Table:
+        """The same table at the same version, to be read in another process."""
+        return replace(self, guard=_nobody_else, explain=None, kept=None, _dataset=None)
+
     @property
     def rows(self) -> int:
         return int(self.dataset.count_rows())

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.indexer.links.edges import edges_of
-from clew.indexer.links.linking import CHUNK_COLUMNS, DOCUMENT_COLUMNS, FILE_COLUMNS, Linker, Passages, path_by_key
+from clew.indexer.links.linking import CHUNK_COLUMNS, DOCUMENT_COLUMNS, FILE_COLUMNS, Linker, Passages, PathByKey
 from clew.indexer.links.path_index import PathIndex
 from clew.indexer.schemas import LINKS
 from clew.indexer.tables import Table
@@ -131,7 +131,7 @@ def relink(part: RestrictedIndex, links: Table, embedder: Embedder | None) -> Re
         documents = part.catalog.documents.select(DOCUMENT_COLUMNS)
         linker = Linker(
             PathIndex(files["path"], files["urls"], files["file_key"].to_numpy()),
-            path_by_key(files),
+            PathByKey(files),
             documents.filter(documents["record"].is_valid()),
             lambda wanted: _passages(part, wanted),
             part.snapshot.site,

@@ -11,11 +11,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from clew.daemon.cluster.embedding import ClusterEmbedder
+from clew.daemon.cluster.labour import ClusterLabour
 from clew.daemon.cluster.pool import ClusterPool
 from clew.daemon.cluster.settings import ClusterSettings
 from clew.indexer.embedders.protocol import Embedder
 from clew.indexer.equipment import Equipment
 from clew.indexer.intake import Intake
+from clew.indexer.labour import OwnLabour
 
 
 class ClusterEquipment(Equipment):
@@ -25,6 +27,7 @@ class ClusterEquipment(Equipment):
         self._settings = settings
         self._say = say
         self._open = contextlib.ExitStack()
+        self._crew = contextlib.ExitStack()
         self.pool: ClusterPool | None = None
 
     def embedder(self, name: str) -> Embedder | None:
@@ -36,16 +39,25 @@ class ClusterEquipment(Equipment):
 
     @contextmanager
     def sandbox(self, intake: Intake, processes: int) -> Iterator[Any]:
-        """Actors that read files. `processes`: as many groups as there are at most, so no more actors either."""
+        """Actors that read files, and stay for other work. `processes`: as many groups as there are at most, so no more
+        actors either."""
+        self.dismiss()
         stage = self._settings.extraction
         if processes:
             most = min(stage.maximum or processes, processes)
             stage = stage.model_copy(update={"maximum": most, "minimum": min(stage.minimum, most)})
-        with ClusterPool(intake, stage, say=self._say) as self.pool:
-            yield self.pool
+        self.pool = self._crew.enter_context(ClusterPool(intake, stage, say=self._say))
+        self.labour = ClusterLabour(self.pool)
+        yield self.pool
+
+    def dismiss(self) -> None:
+        """See Equipment."""
+        self.labour = OwnLabour()
+        self._crew.close()
 
     def close(self) -> None:
         """End what is still there."""
+        self.dismiss()
         self._open.close()
 
     def __enter__(self) -> ClusterEquipment:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from clew.indexer.embedders.protocol import Fingerprint, Vectors
@@ -14,6 +16,14 @@ from clew.indexer.sandbox import Failed, Finished, Produced
 #: What a worker says of a group: ("rows", Rows) any number of times, then one of the others.
 Message = tuple[Any, ...]
 ROWS, FINISHED, FAILED = "rows", "finished", "failed"
+ERRANDS = "errands"  # the concurrency group of `Extractor.work`
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shared:
+    """A value of the object store that several calls use."""
+
+    ref: Any  # ObjectRef; inside of something, as Ray itself would fetch it anew for each call
 
 
 class Extractor:
@@ -25,6 +35,7 @@ class Extractor:
 
         self._open = contextlib.ExitStack()
         self._sandbox = self._open.enter_context(Equipment().sandbox(intake, 1))
+        self._shared: tuple[str, Any] = ("", None)  # the last value of that kind, by the name of its reference
 
     def ready(self) -> int:
         """Its process id: an actor that answers has started."""
@@ -40,6 +51,21 @@ class Extractor:
                     yield (FINISHED, outcome.cpu_seconds, outcome.peak_rss)
                 case Failed():
                     yield (FAILED, outcome.error, outcome.cpu_seconds, outcome.peak_rss)
+
+    def work(self, work: Callable[[Any, Any], Any], shared: Shared | None, job: Any) -> tuple[Any, float]:
+        """(result, CPU seconds) of work of another kind, in the thread that is there for it; see `Labour.submit`."""
+        began = time.process_time()
+        value = None if shared is None else self._value(shared)
+        return work(value, job), time.process_time() - began
+
+    def _value(self, shared: Shared) -> Any:
+        import ray
+
+        name = shared.ref.hex()
+        if self._shared[0] != name:
+            self._shared = ("", None)  # the former one goes before the next one comes
+            self._shared = (name, ray.get(shared.ref))
+        return self._shared[1]
 
 
 class Vectorizer:

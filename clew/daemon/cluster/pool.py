@@ -21,7 +21,7 @@ from typing import Any
 
 import xxhash
 
-from clew.daemon.cluster.extractor import FAILED, FINISHED, Extractor, Message
+from clew.daemon.cluster.extractor import ERRANDS, FAILED, FINISHED, Extractor, Message
 from clew.daemon.cluster.settings import StageSettings
 from clew.errors import CrashedParserError, ServiceError, UnreadableFileError
 from clew.indexer.intake import FileGroup, Intake, Rows
@@ -29,7 +29,7 @@ from clew.indexer.sandbox import Failed, Finished, Outcome, Produced
 
 HELD_PARTS = 8  # tables of up to about 16 MB that a worker may be ahead
 LOOK_AHEAD = 16  # groups of up to 2 MB an actor
-PREFETCH = 2  # groups in an actor: one that is read, one that waits so that it never idles
+PREFETCH = 6  # groups in an actor: one that is read, others for as long as a commit keeps us from handing out more
 MOST_LOSSES = 5  # of one group: then it is the group that kills its workers
 TICK = 1.0  # seconds of one wait for Ray
 STUCK = 10.0  # seconds that the oldest group may be without a worker while all that there are wait for it
@@ -56,6 +56,7 @@ class _Worker:
     actor: Any
     starting: Any  # ObjectRef of its first answer; None once it came
     tasks: list[_Task] = field(default_factory=list)
+    errands: list[Any] = field(default_factory=list)  # ObjectRefs of other work that it has; see `ClusterLabour`
 
 
 class ClusterPool:
@@ -77,8 +78,12 @@ class ClusterPool:
     def __enter__(self) -> ClusterPool:
         import ray
 
-        self._class = ray.remote(Extractor).options(
-            **self._settings.options(), max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD"
+        remote: Any = ray.remote  # its types do not know of the groups
+        self._class = remote(concurrency_groups={ERRANDS: 1})(Extractor).options(
+            **self._settings.options(),
+            max_restarts=0,
+            max_task_retries=0,
+            scheduling_strategy="SPREAD",
         )
         # One copy of the settings in the object store, whatever the number of workers.
         self._shared = ray.put(self._intake)
@@ -119,6 +124,31 @@ class ClusterPool:
     def _grow(self) -> None:
         actor = self._class.remote(self._shared)
         self._workers.append(_Worker(actor=actor, starting=actor.ready.remote()))
+
+    # --- other work ----------------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:
+        """Actors, those that are starting included."""
+        return len(self._workers)
+
+    def least_burdened(self) -> _Worker:
+        """Who has least to do beside its groups."""
+        import ray
+
+        if not self._workers:
+            self._grow()
+        for worker in self._workers:
+            if worker.errands:
+                _, worker.errands = ray.wait(
+                    worker.errands, num_returns=len(worker.errands), timeout=0, fetch_local=False
+                )
+        return min(self._workers, key=lambda one: (one.starting is not None, len(one.errands), len(one.tasks)))
+
+    def lost_at_errand(self, worker: _Worker) -> None:
+        """This one is gone, or what it gave; its groups are read again."""
+        if worker in self._workers:
+            self._lose(worker, blamed=False)
 
     # --- a run ---------------------------------------------------------------------------------
 
@@ -230,7 +260,7 @@ class ClusterPool:
             message: Message = ray.get(next(head.stream))
         except ray.exceptions.RayTaskError as error:
             raise ServiceError(f"Extraction on the cluster: a worker cannot do its work: {error.cause}.") from error
-        except (StopIteration, *_losses()):  # type: ignore[misc]
+        except (StopIteration, *losses()):  # type: ignore[misc]
             worker = next((one for one in self._workers if head in one.tasks), None)
             if worker is not None:
                 self._lose(worker)
@@ -256,7 +286,7 @@ class ClusterPool:
                     worker.tasks = [task for task in worker.tasks if task.completed != ref]
             except ray.exceptions.RayTaskError as error:
                 raise ServiceError(f"Extraction on the cluster: a worker cannot do its work: {error.cause}.") from error
-            except _losses() as error:
+            except losses() as error:
                 if worker.starting is not None and not isinstance(error, ray.exceptions.NodeDiedError):
                     self._failed_starts += 1
                     if self._failed_starts > MOST_LOSSES:
@@ -326,7 +356,7 @@ class ClusterPool:
         return Failed(index=task.index, job=task.group, error=error)
 
 
-def _losses() -> tuple[type[BaseException], ...]:
+def losses() -> tuple[type[BaseException], ...]:
     """What Ray raises when an actor, a node or an object is gone."""
     from ray import exceptions
 

@@ -21,7 +21,8 @@ from clew.indexer.settings import SiteSettings
 
 FILE_COLUMNS = ["file_key", "path", "urls"]
 DOCUMENT_COLUMNS = ["file_key", "record_number", "record"]
-_RESOLVED_BY = ("source_file", "source_record", "href", "base_href", "kind")  # what decides where a link leads
+RESOLVED_BY = ("source_file", "source_record", "href", "base_href", "kind")  # what decides where a link leads
+TARGETS = pa.schema([one for one in LINKS if one.name not in READ_LINKS.names and one.name != "weight"])
 CHUNK_COLUMNS = ["chunk_key", "file_key", "record_number", "char_start", "anchors"]
 MOST_REMEMBERED = 1 << 16  # links that mean the same everywhere: some 500 bytes each
 
@@ -196,7 +197,11 @@ class Linker:
 
     def resolve(self, links: pa.Table, tick: Callable[[int], None] = lambda _: None) -> pa.Table:
         """Resolve links (columns of READ_LINKS at least). Returns rows of the schema LINKS, unweighted."""
-        rows = zip(*(links[name].to_pylist() for name in _RESOLVED_BY), strict=True)
+        return with_targets(links, self.targets(links, tick))
+
+    def targets(self, links: pa.Table, tick: Callable[[int], None] = lambda _: None) -> pa.Table:
+        """Where links lead (columns of RESOLVED_BY at least): one row of the schema TARGETS for each."""
+        rows = zip(*(links[name].to_pylist() for name in RESOLVED_BY), strict=True)
         targets: list[_Target] = []
         source = -1
         path = ""
@@ -221,17 +226,8 @@ class Linker:
             "target_record": [place[1] for place in places],
             "target_chunk": [place[0] for place in places],
             "fragment_found": [place[2] for place in places],
-            "weight": [None] * links.num_rows,
         }
-        return pa.table(
-            [
-                links[field.name].cast(field.type)
-                if field.name in READ_LINKS.names
-                else pa.array(columns[field.name], field.type)
-                for field in LINKS
-            ],
-            schema=LINKS,
-        )
+        return pa.table([pa.array(columns[field.name], field.type) for field in TARGETS], schema=TARGETS)
 
     def _resolve(
         self,
@@ -298,17 +294,32 @@ def _anchor_digest(name: str, file_key: int) -> int:
     return xxhash.xxh3_64_intdigest(name.encode("utf-8", "surrogatepass"), seed=file_key)
 
 
-def path_by_key(files: pa.Table) -> Callable[[int], str]:
-    """What gives the path of a file's key, from the table of files."""
-    keys = files["file_key"].to_numpy()
-    order = np.argsort(keys)
-    ordered = keys[order]
-    column = files["path"].combine_chunks()
+def targets_of(linker: Linker, links: pa.Table) -> pa.Table:
+    """See `Linker.targets`; as work that others do."""
+    return linker.targets(links)
 
-    def find(key: int) -> str:
-        return str(column[int(order[ordered.searchsorted(key)])].as_py())
 
-    return find
+def with_targets(links: pa.Table, targets: pa.Table) -> pa.Table:
+    """Rows of the schema LINKS, unweighted: links (columns of READ_LINKS at least) and where they lead."""
+    columns = {"weight": pa.nulls(links.num_rows, LINKS.field("weight").type)}
+    columns |= {name: targets[name] for name in TARGETS.names}
+    arrays = [
+        links[one.name].cast(one.type) if one.name in READ_LINKS.names else columns[one.name] for one in LINKS
+    ]  # fmt: skip
+    return pa.table(arrays, schema=LINKS)
+
+
+class PathByKey:
+    """Gives the path of a file's key, from the table of files. Picklable."""
+
+    def __init__(self, files: pa.Table) -> None:
+        keys = files["file_key"].to_numpy()
+        self._order = np.argsort(keys)
+        self._ordered = keys[self._order]
+        self._column = files["path"].combine_chunks()
+
+    def __call__(self, key: int) -> str:
+        return str(self._column[int(self._order[self._ordered.searchsorted(key)])].as_py())
 
 
 def arrival_hashes(moved: Iterable[tuple[str, Sequence[str]]], records: Iterable[str] = ()) -> NDArray[np.uint64]:

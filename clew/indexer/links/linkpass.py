@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from clew.indexer import faults
 from clew.indexer.batch import statistics
 from clew.indexer.intake import READ_LINKS
+from clew.indexer.labour import Labour, OwnLabour
 from clew.indexer.links import known_weights
 from clew.indexer.links.edges import edges_of, write_edges
 from clew.indexer.links.known_weights import KnownWeights
@@ -22,11 +24,14 @@ from clew.indexer.links.linking import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
     FILE_COLUMNS,
+    RESOLVED_BY,
     KeyedPaths,
     Linker,
     Passages,
-    path_by_key,
+    PathByKey,
+    targets_of,
     waiting_for,
+    with_targets,
 )
 from clew.indexer.links.path_index import PathIndex
 from clew.indexer.links.site import learn_site
@@ -40,6 +45,8 @@ from clew.indexer.writer import Writer
 MOST_DELTAS = 32  # edge files behind the base before they are merged into a new base; upkeep folds them long before
 DELTA_SHARE = 0.3  # of all links; where more is affected, a base is written at once
 SLICE = 65_536  # links resolved at a time: 110 MB with the texts around them
+PART = 4_096  # of them that another process is given at a time: 0.1 CPU-s
+SLICES_AHEAD = 4  # that are read and not written yet, where others resolve them
 EMBEDDED_AT_ONCE = 1024  # anchor contexts
 MOST_IN_MEMORY = 128 << 20  # bytes of their vectors
 MOST_PASSAGES = 4 << 20  # known all at once: 60 bytes each, and 16 for each place that a fragment can name
@@ -53,13 +60,15 @@ def resolve_links(
     everything: bool,
     progress: Progress,
     weights: KnownWeights | None = None,
+    labour: Labour | None = None,
 ) -> Snapshot:
     """Resolve the links that a run affects, and publish them with their edges.
 
     Affected are the links of `touched_files` and those to them, and all that probed one of the keys whose hashes are
     `arrivals` (of files that came, went or were renamed). `everything`: all links, as in a first build. Of `weights` those
-    are kept that still hold; the others are made by `weigh_links`.
+    are kept that still hold; the others are made by `weigh_links`. `labour`: who resolves them; this process where None.
     """
+    labour = labour or OwnLabour()
     table = writer.tables["links"]
     files = writer.tables["files"]
     snapshot = writer.snapshot
@@ -72,19 +81,22 @@ def resolve_links(
     else:
         read = files.read(FILE_COLUMNS)
         paths = index = PathIndex(read["path"], read["urls"], read["file_key"].to_numpy())
-        path_of = path_by_key(read)
+        path_of = PathByKey(read)
         if everything and not site.roots and not site.base_urls:
             learnt = learn_site(_site_evidence(table, read), index)
             site = site.model_copy(update={"roots": learnt.roots, "base_urls": site.base_urls or learnt.base_urls})
     documents = writer.tables["documents"].read_where(DOCUMENT_COLUMNS, "record IS NOT NULL")
-    linker = Linker(paths, path_of, documents, _passages(writer.tables["chunks"], everything), site)
     addresses, sources = _affected(table, touched_files, arrivals, everything)
+    if len(addresses) <= PART or not isinstance(paths, PathIndex):  # what is kept of paths is large, and is not sent
+        labour = OwnLabour()
+    linker = Linker(paths, path_of, documents, _Passages(writer.tables["chunks"], everything, bool(labour.hands)), site)
     progress.begin("Resolving links", len(addresses), "links")
     fragments: list[Any] = []
-    for start in range(0, len(addresses), SLICE):
-        names = [*READ_LINKS.names, *(known_weights.COLUMNS if weights is not None else ())]
-        rows = table.take_addresses(addresses[start : start + SLICE], names)
-        resolved = linker.resolve(rows, progress.advance)
+    names = [*READ_LINKS.names, *(known_weights.COLUMNS if weights is not None else ())]
+    slices = (
+        table.take_addresses(addresses[start : start + SLICE], names) for start in range(0, len(addresses), SLICE)
+    )
+    for rows, resolved in _resolved(slices, linker, labour, progress):
         fragments += table.write(resolved if weights is None else weights.carry(rows, resolved))
     progress.end()
     faults.reach("links.after-fragments")
@@ -101,16 +113,48 @@ def resolve_links(
     )
 
 
-def _passages(chunks: Table, everything: bool) -> Callable[[NDArray[np.int64]], Passages]:
+class _Passages:
     """Passages of the files that are asked for; of all, once, where all links are resolved and memory allows it."""
 
-    def some(files: NDArray[np.int64]) -> Passages:
-        return Passages(chunks.read_keys("file_key", files, CHUNK_COLUMNS))
+    def __init__(self, chunks: Table, everything: bool, is_sent: bool) -> None:
+        """`is_sent`: to other processes."""
+        self._whole = Passages(chunks.read(CHUNK_COLUMNS)) if everything and chunks.rows <= MOST_PASSAGES else None
+        self._chunks = chunks.for_others() if is_sent else chunks
 
-    if not everything or chunks.rows > MOST_PASSAGES:
-        return some
-    whole = Passages(chunks.read(CHUNK_COLUMNS))
-    return lambda _: whole
+    def __call__(self, files: NDArray[np.int64]) -> Passages:
+        if self._whole is not None:
+            return self._whole
+        return Passages(self._chunks.read_keys("file_key", files, CHUNK_COLUMNS))
+
+
+def _resolved(
+    slices: Iterator[pa.Table], linker: Linker, labour: Labour, progress: Progress
+) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """(links, the same resolved) slice by slice, in order, whoever resolves them."""
+    if not labour.hands:
+        for rows in slices:
+            yield rows, linker.resolve(rows, progress.advance)
+        return
+    shared = labour.share(linker)
+    under_way: deque[tuple[pa.Table, Sequence[Callable[[], pa.Table]]]] = deque()
+
+    def begin() -> None:
+        rows = next(slices, None)
+        if rows is not None:
+            needed = rows.select(list(RESOLVED_BY)).combine_chunks()
+            parts = [needed.slice(start, PART) for start in range(0, rows.num_rows, PART)]
+            under_way.append((rows, [labour.submit(targets_of, shared, part) for part in parts]))
+
+    for _ in range(SLICES_AHEAD):
+        begin()
+    while under_way:
+        rows, pending = under_way.popleft()
+        found: list[pa.Table] = []
+        for result in pending:
+            found.append(result())
+            progress.advance(found[-1].num_rows)
+        begin()
+        yield rows, with_targets(rows, pa.concat_tables(found))
 
 
 def _site_evidence(table: Table, files: pa.Table) -> list[tuple[str, str]]:

@@ -189,6 +189,9 @@ class _Texts:
             else np.zeros(1, dtype=np.int64).data
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Texts, (self._array,)
+
     @classmethod
     def in_order(cls, paths: Sequence[str] | pa.Array | pa.ChunkedArray) -> tuple[NDArray[np.int64] | None, _Texts]:
         """Sorted by bytes (for UTF-8 the order of code points), and where each stood; None where it was sorted."""
@@ -335,6 +338,12 @@ class _Table:
         edges = np.arange(1 << bits, dtype=np.uint64) << np.uint64(self._shift)
         starts = np.append(np.searchsorted(ordered, edges), len(ordered))
         self._starts = np.ascontiguousarray(starts.astype(small)).data
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: np.asarray(value) if name != "_shift" else value for name, value in self.__dict__.items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = {name: value.data if name != "_shift" else value for name, value in state.items()}
 
     def rows(self, key: int) -> list[int]:
         """Rows with this hash, rising."""

@@ -6,7 +6,9 @@ python -m tests.integration.query.build_and_tell ROOT PLACE WORKERS
 from __future__ import annotations
 
 import json
+import pickle
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ import lance
 
 import clew
 import clew.indexer.run as run
+from clew.indexer.equipment import Equipment
+from clew.indexer.links import linkpass
 from clew.indexer.links.edges import read_edges
 from clew.indexer.place import Place
 
@@ -27,6 +31,29 @@ QUESTIONS = (
 )
 #: When something was indexed is the only thing that may differ.
 CLOCKS = {"indexed_ns", "next_try_ns"}
+
+
+class Elsewhere:
+    """A labour whose hands see copies alone, and late: what a cluster's do, in this process."""
+
+    hands = 2
+    cpu_seconds = 0.0
+    jobs = 0
+
+    def share(self, value: Any) -> bytes:
+        """See Labour."""
+        return pickle.dumps(value)
+
+    def submit(self, work: Callable[[Any, Any], Any], shared: bytes | None, job: Any) -> Callable[[], Any]:
+        """See Labour."""
+        self.jobs += 1
+        sent = pickle.dumps((work, job))
+
+        def result() -> Any:
+            done, given = pickle.loads(sent)
+            return pickle.loads(pickle.dumps(done(None if shared is None else pickle.loads(shared), given)))
+
+        return result
 
 
 def rows(table: str, key: str) -> list[dict[str, Any]]:
@@ -52,12 +79,17 @@ def exact(value: Any) -> Any:
 def tell(root: str, place: str, workers: int) -> dict[str, Any]:
     """Build in many small groups and several batches, then read everything back."""
     run.GROUP_FILES, run.FIRST_BATCH, run.BATCH_GROWTH = 8, (32, 1 << 30), 1
+    elsewhere = Elsewhere()
+    if workers > 1:  # segments and links are made elsewhere, too
+        Equipment.labour, linkpass.PART = elsewhere, 32
     report = clew.index(root, index=place, embedder="hashing:32", workers=workers)
     with clew.open(root, index=place) as index:
         snapshot = json.loads(max((Path(place) / "snapshots").iterdir()).read_text())
         opened = Place.open(place)
         published = opened.snapshots.require()
         edges = read_edges(opened.store, published.generation, published.edges)
+        if workers > 1:
+            assert elsewhere.jobs >= len(snapshot["segments"]) + report.links.total // 32
         return {
             "files": rows(f"{index.tables}/files.lance", "file_key"),
             "documents": sorted(

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from clew.daemon.cluster.extractor import ERRANDS
+
 
 class RayError(Exception):
     """The root of Ray's errors."""
@@ -99,6 +101,18 @@ class Actor:
 
         return types.SimpleNamespace(options=options)
 
+    @property
+    def work(self) -> Any:
+        def remote(work: Callable[[Any, Any], Any], shared: Any, job: Any) -> Ref:
+            if not self.alive or self.world.dies(self, job):
+                self.world.kill(self)
+                failed = Ref()
+                failed.fail()
+                return failed
+            return Ref(ready=True, value=(work(shared, job), 0.25))
+
+        return types.SimpleNamespace(options=lambda *, concurrency_group: types.SimpleNamespace(remote=remote))
+
 
 class World:
     """The cluster. Each wait lets every actor take one step; `dies` says whether it dies instead."""
@@ -118,12 +132,16 @@ class World:
         ray.put = lambda value: value
         ray.get = self._get
         ray.wait = self._wait
-        ray.kill = self._kill
+        ray.kill = self.kill
         ray.remote = self._remote
         ray.cluster_resources = lambda: {"CPU": float(self.cores)}
         return ray  # type: ignore[no-any-return]
 
-    def _remote(self, kind: Any) -> Any:
+    def _remote(self, *, concurrency_groups: dict[str, int]) -> Callable[[Any], Any]:
+        assert concurrency_groups == {ERRANDS: 1}
+        return self._class
+
+    def _class(self, kind: Any) -> Any:
         def remote(*arguments: Any) -> Actor:
             actor = Actor(world=self, instance=kind(*arguments))
             self.actors.append(actor)
@@ -141,7 +159,7 @@ class World:
             stream.over = True
         stream.end.fail()
 
-    def _kill(self, actor: Actor, no_restart: bool = True) -> None:
+    def kill(self, actor: Actor, no_restart: bool = True) -> None:
         actor.alive = False
         actor.started.fail()
         for stream in actor.streams:
@@ -151,6 +169,8 @@ class World:
     def _get(self, ref: Any) -> Any:
         if isinstance(ref, list):
             return [self._get(one) for one in ref]
+        if not isinstance(ref, Ref):
+            return ref  # of `put`
         assert ref.ready, "the pool must not block on what is not there"
         if ref.error is not None:
             raise ref.error
@@ -176,7 +196,7 @@ class World:
                 continue
             stream = actor.streams[0]
             if self.dies(actor, stream.task):
-                self._kill(actor)
+                self.kill(actor)
                 continue
             if len(stream.items) >= stream.limit:
                 continue  # back-pressure

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from clew.connectors.entry import Entry
 from clew.daemon.cluster import pool as pooling
+from clew.daemon.cluster.labour import ClusterLabour
 from clew.daemon.cluster.pool import ClusterPool
 from clew.daemon.cluster.settings import StageSettings
 from clew.errors import CrashedParserError, UnreadableFileError
@@ -45,6 +46,10 @@ class Reader:
         for part in range(type(self).parts(task.index)):
             yield ("rows", rows(task.index, part, type(self).content(task.index, part)))
         yield ("finished", 0.5, 100)
+
+
+def squared(_: Any, number: int) -> int:
+    return number * number
 
 
 def outcomes(
@@ -152,3 +157,33 @@ def test_a_file_that_changed_between_two_readings_fails(monkeypatch: pytest.Monk
     assert isinstance(failed.error, UnreadableFileError)
     assert "it changed while it was being read" in str(failed.error)
     assert [one.index for one in found if isinstance(one, Finished)] == [1, 2]
+
+
+@pytest.mark.parametrize("deaths", [1, pooling.MOST_LOSSES + 1])
+def test_other_work_is_done_in_spite_of_losses(monkeypatch: pytest.MonkeyPatch, deaths: int) -> None:
+    """Segments and links are made beside reading; an actor that goes costs neither them nor the rows it was reading."""
+    left = [deaths]
+
+    def dies(actor: Actor, task: Any) -> bool:
+        if task == 7 and left[0]:
+            left[0] -= 1
+            return True
+        return False
+
+    world = World(dies)
+    monkeypatch.setitem(sys.modules, "ray", world.module())
+    monkeypatch.setitem(sys.modules, "ray.exceptions", world.module().exceptions)
+    monkeypatch.setattr(pooling, "Extractor", Reader)
+    stage: Any = None
+    found: list[Any] = []
+    with ClusterPool(stage, StageSettings(minimum=2, maximum=2)) as pool:
+        labour = ClusterLabour(pool)
+        assert labour.hands == 2
+        for outcome in pool.run(group(index) for index in range(12)):
+            found.append(outcome)
+            if isinstance(outcome, Finished) and outcome.index == 2:
+                pending = [labour.submit(squared, None, number) for number in (5, 7, 9)]
+                assert [result() for result in pending] == [25, 49, 81]
+    assert told(found) == expected(12)
+    assert left == [0]  # who was lost too often over it was not asked again: it was done here
+    assert pool.lost >= deaths
