@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from clew.cli.watching import _stop_on_signals as stop_on_signals
 from tests.acceptance.commands import clew, environment
 from tests.servers import S3Server, wait_until
 
@@ -38,8 +40,7 @@ def lines(output: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in output.read_text().splitlines() if line.endswith("}")]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_one_line_a_commit_until_told_to_stop(tmp_path: Path, number: signal.Signals) -> None:
+def test_one_line_a_commit_until_told_to_stop(tmp_path: Path) -> None:
     root = tmp_path / "docs"
     root.mkdir()
     (root / "a.md").write_text("# A\n\nText.\n")
@@ -47,7 +48,7 @@ def test_one_line_a_commit_until_told_to_stop(tmp_path: Path, number: signal.Sig
         wait_until(lambda: bool(lines(output)), seconds=90, what="the first line")
         (root / "b.md").write_text("# B\n\nAbout harbour dues.\n")
         wait_until(lambda: len(lines(output)) > 1, seconds=90, what="the second line")
-        process.send_signal(number)
+        process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
         assert process.returncode == 0
         assert "Traceback" not in said
@@ -57,6 +58,19 @@ def test_one_line_a_commit_until_told_to_stop(tmp_path: Path, number: signal.Sig
     assert second["freshness"] > 0
     assert (root / ".clew/epochs").is_dir()
     assert sorted((root / ".clew/epochs").glob("*.heartbeat"))[-1].read_bytes() == b"released"
+
+
+def test_either_signal_asks_for_an_end_and_a_second_one_insists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first is waited for, as what is under way is to be published or handed back."""
+    handlers: dict[int, Any] = {}
+    monkeypatch.setattr(signal, "signal", handlers.__setitem__)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        stop = threading.Event()
+        stop_on_signals(stop)
+        handlers[number](number, None)
+        assert stop.is_set()
+        with pytest.raises(KeyboardInterrupt):
+            handlers[number](number, None)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from clew.connectors.events.hints import Delivery, Hint
 from clew.connectors.objects import ObjectStore
 from clew.daemon import housekeeping as housekeeping_module
+from clew.daemon import watch
 from clew.daemon.housekeeping import Housekeeping
 from clew.daemon.schedule import Schedule
 from clew.indexer.epochs import WriterLease
@@ -25,6 +26,7 @@ NOTHING_KEPT = Retention(superseded=0, older_than=0)
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(watch, "IDLE_SECONDS", 0.1)  # a source of tests wakes nobody
 
 
 @pytest.fixture
@@ -73,7 +75,7 @@ def test_what_was_just_superseded_stays_for_its_readers(root: Path) -> None:
     """With the retention that is the default, a reader's snapshot of a moment ago outlives any upkeep."""
     schedule, source = hourly(), Scripted()
     with watching(root, source, housekeeping=Housekeeping(schedule)) as watched, Index.open(str(root)) as reader:
-        for number in range(3):
+        for number in range(2):
             commit(watched, source, root, f"n{number}.md", f"# N\n\nNumber {number}.\n")
             schedule.due = 0.0
             watched.until(lambda count=number + 2: len(watched.upkeep) >= count, "the upkeep")

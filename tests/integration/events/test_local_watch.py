@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -125,12 +126,13 @@ class Scripted:
         self.before: list[BaseException] = []  # raised by the next calls
 
     def receive(self, wait: float) -> Sequence[Delivery]:
+        until = time.monotonic() + wait
+        while not self.before and not self.waiting and time.monotonic() < until:
+            threading.Event().wait(0.02)
         if self.before:
             raise self.before.pop()
         found, self.waiting = self.waiting, []
         self.taken += len(found)
-        if not found:
-            threading.Event().wait(min(wait, 0.02))
         return found
 
     def acknowledge(self, handles: Sequence[str]) -> None:

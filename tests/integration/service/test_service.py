@@ -22,9 +22,10 @@ from tests.servers import FaultProxy, wait_until
 pytestmark = pytest.mark.timeout(240)
 
 
-def configure(folder: Path, text: str) -> Path:
+def configure(folder: Path, text: str, *, writing: str = "thread") -> Path:
+    """A configuration. `writing`: a process takes a second to start, and most tests are not about it."""
     path = folder / "service.yaml"
-    path.write_text(textwrap.dedent(text))
+    path.write_text(f"server: {{writing: {writing}}}\n" + textwrap.dedent(text))
     return path
 
 
@@ -69,6 +70,7 @@ def test_one_failing_collection_stops_no_other(tmp_path: Path) -> None:
           docs: {root: docs, embedder: none, workers: 0}
           late: {root: late, embedder: none, workers: 0, index: late-index}
         """,
+        writing="process",
     )
     with running(path) as service:
         wait_until(lambda: state(service, "docs").snapshot is not None, seconds=90, what="the first snapshot")
@@ -128,7 +130,7 @@ def test_reload_leaves_alone_what_did_not_change(tmp_path: Path) -> None:
         assert set(service._keepers) == {"one", "two"}
 
         path.write_text(
-            "limits: {runs: 2}\n"
+            "server: {writing: thread}\nlimits: {runs: 2}\n"
             "collections:\n"
             "  one: {root: one, embedder: none, workers: 0}\n"
             "  three: {root: three, embedder: none, workers: 0}\n"
@@ -161,9 +163,7 @@ def test_no_more_runs_at_once_than_the_budget_allows(tmp_path: Path, monkeypatch
     for name in names:
         write(tmp_path / name, {"a.md": f"# {name}\n"})
     entries = "\n".join(f"  {name}: {{root: {name}, embedder: none, workers: 0}}" for name in names)
-    with running(
-        configure(tmp_path, f"server: {{writing: thread}}\nlimits: {{runs: 1}}\ncollections:\n{entries}\n")
-    ) as service:
+    with running(configure(tmp_path, f"limits: {{runs: 1}}\ncollections:\n{entries}\n")) as service:
         wait_until(lambda: all(state(service, name).snapshot for name in names), seconds=120, what="all collections")
     assert most == 1
     assert workers == [0] * 4

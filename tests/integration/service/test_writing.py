@@ -225,7 +225,7 @@ def test_a_run_that_is_killed_is_done_again_while_answers_go_on(
     collection = Collection("docs", str(root))
     collection.look()
     try:
-        with running(configure(tmp_path, text)) as service:
+        with running(configure(tmp_path, text, writing="process")) as service:
 
             def is_answered(word: str) -> bool:
                 collection.look()
