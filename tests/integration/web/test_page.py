@@ -79,6 +79,12 @@ def test_words_are_marked_where_the_service_says(site: Site, visit: Callable[...
     part = site.api("handbook/part", params={"path": hits[0]["path"], "mark": question})
     told = [part["text"][start:end] for start, end in part["highlights"]]
     assert "".join(page.locator(".page mark").all_text_contents()) == "".join(told)
+    for own in (
+        ".page .run",
+        ".page .head",
+        ".about h1",
+    ):  # what reads from the right does so, whichever way the page reads
+        assert page.eval_on_selector(own, "(one) => getComputedStyle(one).unicodeBidi") == "plaintext", own
 
 
 def test_page_works_below_a_path_of_a_proxy(site: Site, visit: Callable[..., Page]) -> None:

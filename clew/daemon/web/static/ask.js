@@ -9,6 +9,7 @@ import { number, t } from "./strings.js";
 const ROUTES = ["auto", "local", "mixed", "global", "drift"];
 /** Statuses by which a service says that it has no answers to give. */
 const ABSENT = [404, 405, 501];
+const LONG = 20; // characters of a word that is kept on one line with the numbers behind it
 
 export class AskView {
   constructor(fail, withdraw) {
@@ -80,7 +81,12 @@ export class AskView {
       const one = known.get(n);
       return one ? h("a", { class: "cite", href: addressOf(state, one), title: one.path, "aria-label": t("source", { n }) }, String(n)) : `[${n}]`;
     };
-    const withReferences = (text) => text.split(/(\[\d+(?:\s*,\s*\d+)*\])/).map((piece, place) => (place % 2 ? piece.match(/\d+/g).map((n) => refer(Number(n))) : piece));
+    // Numbers stay with the word before them: alone at the beginning of a line they would stand for nothing.
+    const withReferences = (text) => text.split(/(\S*\s*\[\d+(?:\s*,\s*\d+)*\](?:\s*\[\d+(?:\s*,\s*\d+)*\])*)/).map((piece, place) => {
+      if (place % 2 === 0) return piece;
+      const at = piece.search(/\[\d/);
+      return h("span", { class: at <= LONG ? "whole" : null }, piece.slice(0, at), piece.slice(at).match(/\d+/g).map((n) => refer(Number(n))));
+    });
     const lines = (answer.answer ?? "").split(/\n+/).filter((line) => line.trim());
     const bullets = lines.length > 1 && lines.every((line) => /^\s*[-*•]\s/.test(line));
     const body = bullets ? h("ul", {}, lines.map((line) => h("li", {}, withReferences(line.replace(/^\s*[-*•]\s+/, ""))))) : lines.map((line) => h("p", {}, withReferences(line)));

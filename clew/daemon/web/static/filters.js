@@ -42,7 +42,7 @@ export function field(now) {
     } catch (problem) {
       wrong.hidden = false;
       const at = problem.column;
-      put(wrong, h("strong", {}, t("filterWrong")), " ", problem.message,
+      put(wrong, h("strong", {}, t("filterWrong")), " ", problem.message.split("\n")[0],
         at === null ? null : h("code", { class: "caret" }, text.slice(0, at), h("span", {}, text.slice(at, at + 1) || " "), text.slice(at + 1)));
       input.setAttribute("aria-invalid", "true");
       return;

@@ -26,8 +26,9 @@ let answers = document.querySelector('meta[name="clew-ask"]').content === "yes";
 function fail(problem, again) {
   if (!(problem instanceof Problem)) console.error(problem);
   const title = problem.status === 0 ? t("offline") : problem.status === 404 ? (problem.message || t("noDocument")) : problem.title ?? t("failedTitle");
-  const detail = problem.status === 0 || problem.message === title ? null : problem.message;
-  return h("div", { role: "alert" }, note(title, detail, again ? h("button", { type: "button", class: "button", onclick: again }, t("retry")) : null));
+  // A message of several lines points at a column of what stands in it.
+  const [detail, ...pointed] = problem.status === 0 || problem.message === title ? [null] : (problem.message ?? "").split("\n");
+  return h("div", { role: "alert" }, note(title, detail, pointed.length ? h("code", { class: "caret" }, pointed.join("\n")) : null, again ? h("button", { type: "button", class: "button", onclick: again }, t("retry")) : null));
 }
 
 const document_ = new DocumentView(fail);

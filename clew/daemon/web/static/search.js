@@ -155,7 +155,7 @@ export class SearchView {
     const degraded = Object.entries(result.degraded);
     put(this.list,
       degraded.length ? h("div", { class: "aside warn" }, icon("warn"), h("div", {}, h("p", {}, t("degraded")), h("ul", {}, degraded.map(([name, why]) => h("li", {}, h("strong", {}, t(name)), " ", why))))) : null,
-      result.abstained && result.hits.length ? h("div", { class: "aside" }, h("p", { class: "lead" }, t("unsure")), h("p", {}, result.reason ? `${t("unsureDetail")} (${result.reason})` : t("unsureDetail"))) : null,
+      result.abstained && result.hits.length ? h("div", { class: "aside" }, h("p", { class: "lead" }, t("unsure")), h("p", {}, t("unsureDetail")), result.reason ? h("p", { class: "why" }, result.reason) : null) : null,
       result.hits.length ? items : note(t("noPassages"), t("noPassagesDetail"), this.state.where.length || expression(this.state) ? h("button", { type: "button", class: "button", onclick: () => go({ ...this.now(), where: [], facets: { type: [], lang: [], folder: [], tag: [] } }) }, t("dropFilters")) : null),
       result.hits.length === PAGE ? this.more(items, question) : null);
     this.shown = { id, whole };
