@@ -173,7 +173,8 @@ class Document(BaseModel):
 
 def create_server(source: Source, *, name: str = "clew") -> MCPServer:
     """The server, with all tools."""
-    server = MCPServer(name, version=clew.__version__, instructions=INSTRUCTIONS)
+    # Clients keep what comes on stderr: a line for every call of a tool is not for their logs.
+    server = MCPServer(name, version=clew.__version__, instructions=INSTRUCTIONS, log_level="WARNING")
     reading = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 
     def search(

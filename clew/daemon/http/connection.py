@@ -12,6 +12,9 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from clew.daemon.http.problems import MEDIA_TYPE, problem_bytes
+from clew_client.service import Problem
+
 
 class TimedConnection(H11Protocol):
     """HTTP/1.1 by h11, with a bound on the time until the head of a request is there."""
@@ -31,6 +34,18 @@ class TimedConnection(H11Protocol):
             self._await_head()
         else:
             self._stop_timer()
+
+    def send_400_response(self, msg: str) -> None:
+        """Bytes that are no HTTP: refused in the form of every other refusal, and the connection is closed."""
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):  # an answer is under way already
+            self.transport.close()
+            return
+        body = problem_bytes(Problem(title="Bad Request", status=400, detail=msg))
+        headers = [("content-type", MEDIA_TYPE), ("content-length", str(len(body))), ("connection", "close")]
+        answer = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
+        for event in (answer, h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client has gone."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -307,7 +308,9 @@ def test_body_without_end_is_cut_off(collections: Collections) -> None:
             assert b" 413 " in _rest(connection).partition(b"\r\n")[0]
         with socket.create_connection(server.address) as connection:
             connection.sendall(b"GET / HTTP/1.1\r\n" + b"X-Filler: " + b"a" * (1 << 20))
-            assert b" 400 " in _rest(connection).partition(b"\r\n")[0]
+            refused = _rest(connection)
+            assert b" 400 " in refused.partition(b"\r\n")[0]
+            assert json.loads(refused.partition(b"\r\n\r\n")[2])["status"] == 400  # a problem, as every refusal
     finally:
         server.stop()
 
