@@ -80,7 +80,7 @@ def one(address: str, root: Path, workers: int, place: Path) -> dict[str, Any]:
     return {
         "workers": workers,
         "wall": round(time.monotonic() - began, 2),
-        "reading_wall": round(report.seconds.extract + report.seconds.write, 2),
+        "reading_wall": round(report.seconds.extract + report.seconds.write + report.seconds.commit, 2),
         "extraction_cpu": report.cpu_seconds.extract,
         "worker_cpu": [round(seconds, 2) for _, seconds in sorted(busy.seconds.items())],
         "coordinator_cpu": round(busy.coordinator, 2),

@@ -10,8 +10,10 @@ import asyncio
 import logging
 import random
 import re
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,6 +26,11 @@ from clew.daemon.http.problems import MEDIA_TYPE, headers_of, problem_bytes, pro
 from clew.errors import ClewError, RequestTimeError, ServiceError
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0  # seconds between two attempts; twice as long after each
+PATIENCE = 2.5  # seconds after which a replica that says nothing counts as silent; twice as long after each
+SLOWER = 4.0  # times as long as answers take of late, likewise: where all are slow, nothing is wrong with this one
+WITH_A_MODEL = 5.0  # seconds that such an answer is thought to take before one has come
+NEWEST = 0.1  # weight of the newest answer in how long they take of late
+LINGERING_SECONDS = 30.0  # that a question stays with a silent replica when another has answered it
 _PLACE = re.compile(r"/v1/collections/([^/]+)/(.+)")
 #: What a replica answers to POST. All of it only reads, so that it can be asked again when a replica was lost over it.
 _QUESTIONS = ("search", "context", "ask", "graph/global-search", "graph/drift-search")
@@ -69,6 +76,30 @@ class Answer:
 Ask = Callable[[Question], Awaitable[Answer]]
 
 
+class Pace:
+    """How long answers take of late, by kind of question."""
+
+    def __init__(self) -> None:
+        self._usual: dict[str, float] = {
+            "ask": WITH_A_MODEL, "graph/global-search": WITH_A_MODEL, "graph/drift-search": WITH_A_MODEL,
+        }  # fmt: skip
+
+    def patience(self, kind: str) -> float:
+        """Seconds to wait before another replica is asked."""
+        return max(PATIENCE, SLOWER * self._usual.get(kind, 0.0))
+
+    def note(self, kind: str, seconds: float) -> None:
+        """An answer came so long after this replica was asked."""
+        usual = self._usual.get(kind, seconds)
+        self._usual[kind] = usual + NEWEST * (seconds - usual)
+
+
+def kind_of(path: str) -> str:
+    """What questions are compared with when it comes to how long they take; few words, whatever is asked."""
+    found = _PLACE.fullmatch(path)
+    return found[2] if found is not None and found[2] in _QUESTIONS else "read"
+
+
 def forwarded_collection(method: str, path: str) -> str | None:
     """The collection that a request is a question about; None for what is answered here."""
     found = _PLACE.fullmatch(path)
@@ -80,12 +111,15 @@ def forwarded_collection(method: str, path: str) -> str | None:
 
 
 class Gateway:
-    """ASGI: forwards questions, and asks again where a replica was lost over one. It goes innermost into an app."""
+    """ASGI: forwards questions, and asks again where a replica was lost over one, or says nothing. It goes innermost into
+    an app."""
 
     def __init__(self, app: App, *, inside: Answering, ask: Ask) -> None:
         self._app = app
         self._inside = inside
         self._ask = ask
+        self._pace = Pace()
+        self._lingering: set[asyncio.Future[Answer]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         name = forwarded_collection(scope["method"], scope["path"]) if scope["type"] == "http" else None
@@ -134,7 +168,7 @@ class Gateway:
         attempts = 0
         while True:
             try:
-                answer = await self._ask(question)
+                answer = await self._first_answer(question)
                 here = self._inside.collections.get(question.collection)
                 if not answer.is_behind or here is None or not here.ready:
                     return answer
@@ -143,6 +177,56 @@ class Gateway:
             attempts += 1
             pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(attempts, 10))
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # only spreads load
+
+    async def _first_answer(self, question: Question) -> Answer:
+        """Of one replica, or of the quickest of several where the first says nothing.
+
+        The question stays with the silent ones: Serve sends less to who has more to do, so they are left alone until they
+        answer, or Serve finds that they are gone.
+        """
+        kind = kind_of(question.path)
+        patience = self._pace.patience(kind)
+        asked: dict[asyncio.Future[Answer], float] = {}
+        try:
+            while True:
+                now = time.monotonic()
+                asked[asyncio.ensure_future(self._ask(question))] = now
+                while done := await _ended(asked, now + patience):
+                    for one in done:
+                        began = asked.pop(one)
+                        if one.exception() is None or not asked:
+                            answer = one.result()
+                            self._pace.note(kind, time.monotonic() - began)
+                            self._leave(asked)
+                            return answer
+                _log.warning(
+                    "No answer to request %s within %.1f s; asking another replica.", question.request_id, patience
+                )
+                patience *= 2
+        finally:
+            for one in asked:
+                one.cancel()
+
+    def _leave(self, asked: dict[asyncio.Future[Answer], float]) -> None:
+        """With the replicas that have not answered yet, but not for ever."""
+        for one in asked:
+            self._lingering.add(one)
+            timer = asyncio.get_running_loop().call_later(LINGERING_SECONDS, one.cancel)
+            one.add_done_callback(partial(self._forget, timer))
+        asked.clear()
+
+    def _forget(self, timer: asyncio.TimerHandle, ended: asyncio.Future[Answer]) -> None:
+        timer.cancel()
+        self._lingering.discard(ended)
+        if not ended.cancelled():
+            ended.exception()  # taken note of: nobody waits for it
+
+
+async def _ended(asked: dict[asyncio.Future[Answer], float], until: float) -> list[asyncio.Future[Answer]]:
+    """Those that have ended, as soon as one has, in the order in which they were asked; none where the time has come."""
+    left = max(0.0, until - time.monotonic())
+    done, _ = await asyncio.wait(asked, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+    return sorted(done, key=asked.__getitem__)
 
 
 def _question(request: Request, body: bytes, access: Access, name: str) -> Question:

@@ -15,6 +15,7 @@ from fastapi.testclient import TestClient
 import clew
 from clew.connectors.objects import ObjectStore
 from clew.daemon import keys as key_module
+from clew.daemon.cluster import forwarding
 from clew.daemon.cluster.application import require_references, with_gateway
 from clew.daemon.cluster.forwarding import Answer, Ask, Question, ReplicaLostError, forwarded_collection
 from clew.daemon.cluster.replica import Plan, Replica
@@ -128,6 +129,65 @@ def test_where_all_replicas_are_lost_the_time_limit_is_kept(root: Path, replica:
     answer = gateway(root, Gone(replica, times=1_000_000), seconds=0.3).post(SEARCH, json={"text": "lamp"})
     assert answer.status_code == 504
     assert answer.headers["content-type"] == "application/problem+json"
+
+
+class Silent:
+    """The first `times` replicas that are asked say nothing, as one whose process was stopped does."""
+
+    def __init__(self, replica: Replica, times: int) -> None:
+        self._replica = replica
+        self._times = times
+        self.asked = self.left = 0  # questions; those of them that were taken back from a silent one
+
+    async def __call__(self, question: Question) -> Answer:
+        self.asked += 1
+        if self.asked > self._times:
+            return await self._replica.answer(question)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.left += 1
+            raise
+        raise AssertionError
+
+
+def test_a_question_to_a_silent_replica_is_answered_by_another(
+    root: Path, replica: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forwarding, "PATIENCE", 0.05)
+    ask = Silent(replica, times=2)
+    with gateway(root, ask) as client:
+        answer = client.post(SEARCH, json={"text": "lamp 1"})
+        assert answer.status_code == 200
+        assert answer.json()["hits"][0]["path"] == "ops/1.md"
+        assert ask.asked >= 3
+        assert ask.left == 0  # it stays with the silent ones, which Serve gives less to do for that
+
+
+def test_where_all_replicas_are_silent_the_time_limit_is_kept(
+    root: Path, replica: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forwarding, "PATIENCE", 0.02)
+    ask = Silent(replica, times=1_000_000)
+    with gateway(root, ask, seconds=0.3) as client:
+        assert client.post(SEARCH, json={"text": "lamp"}).status_code == 504
+    assert 1 <= ask.asked <= 5  # after 0.02 s, and twice as long after each
+    assert ask.left == ask.asked
+
+
+def test_slow_answers_are_not_asked_for_twice_where_all_are_slow() -> None:
+    pace = forwarding.Pace()
+    assert pace.patience("search") == forwarding.PATIENCE
+    assert pace.patience("ask") > 3 * forwarding.PATIENCE  # a model is asked, and paid
+    for _ in range(100):
+        pace.note("search", 2.0)
+    assert pace.patience("search") == pytest.approx(8.0)
+    for _ in range(100):
+        pace.note("search", 0.01)
+    assert pace.patience("search") == forwarding.PATIENCE
+    kinds = {forwarding.kind_of(f"/v1/collections/docs/{n}/x") for n in range(9)}
+    assert kinds == {"read"}  # whatever is asked, what is remembered stays small
+    assert forwarding.kind_of(SEARCH) == "search"
 
 
 def test_a_replica_that_is_behind_is_waited_for(root: Path) -> None:
