@@ -6,7 +6,7 @@ import inspect
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,16 @@ class Raylets:
     def kill(self, pid: int) -> None:
         """As the kernel does when memory is short."""
         os.kill(pid, signal.SIGKILL)
+
+    @contextmanager
+    def paused(self, pid: int) -> Iterator[None]:
+        """Inside, a process stands still."""
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            with suppress(ProcessLookupError):  # it was taken for dead
+                os.kill(pid, signal.SIGCONT)
 
     def lose(self, node: Any) -> None:
         """A node goes, and all that runs on it."""
