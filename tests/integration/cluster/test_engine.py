@@ -26,13 +26,15 @@ pytest.importorskip("ray", reason="Ray is not installed (pip install 'clew[clust
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1800),
     pytest.mark.xdist_group("ray"),
     # Ray's own: sockets and log files that it leaves to the garbage collector.
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
+MANY = 2_500  # files: something is lost while they are read
+LONG = 900.0  # seconds until something has to be so, on a machine that others keep busy
 PAGE = "# Page {n}\n\n" + "The harbour master keeps the key of lamp {n} beside the tide table. " * 30
 
 
@@ -63,6 +65,12 @@ def indexed_here(root: Path) -> dict[str, Any]:
     shutil.copytree(root, copy, ignore=shutil.ignore_patterns(".clew"))
     clew.index(str(copy), embedder="hashing:16", workers=1)
     return everything(copy)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the local engine makes of the 2,500 pages of the tests in which something is lost."""
+    return indexed_here(pages(tmp_path_factory.mktemp("undisturbed") / "docs", MANY))
 
 
 def everything(root: Path) -> dict[str, Any]:
@@ -218,32 +226,36 @@ def _parent(pid: int) -> int:
 
 
 @pytest.mark.parametrize("deed", [_kill_worker, _kill_coordinator, _lose_node, _pause_node])
-def test_whatever_is_lost_the_index_is_the_same(cluster: Raylets, tmp_path: Path, deed: Deed) -> None:
-    root = pages(tmp_path / "docs", 2500)
+def test_whatever_is_lost_the_index_is_the_same(
+    cluster: Raylets, tmp_path: Path, undisturbed: dict[str, Any], deed: Deed
+) -> None:
+    root = pages(tmp_path / "docs", MANY)
     once = Once(cluster, deed)
     try:
         report = on_cluster(cluster, root, watched=once)
     finally:
         once.settle()
     assert once.done
-    assert report.files.seen == 2502
-    here = indexed_here(root)
-    assert content(root) == {name: here[name] for name in content(root)}
+    assert report.files.seen == MANY + 2
+    found = content(root)
+    assert found == {name: undisturbed[name] for name in found}
     assert_clean(pinned(root))
 
 
-def test_a_run_outlives_the_command_that_began_it(cluster: Raylets, tmp_path: Path) -> None:
-    root = pages(tmp_path / "docs", 2500)
+def test_a_run_outlives_the_command_that_began_it(
+    cluster: Raylets, tmp_path: Path, undisturbed: dict[str, Any]
+) -> None:
+    root = pages(tmp_path / "docs", MANY)
     command = [sys.executable, "-m", "clew", "index", str(root), "--embedder", "hashing:16", "--engine", "ray"]
     command += ["--address", cluster.address, "--workers", "2"]
     earlier = {*cluster.workers("Extractor")}
     with subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as driver:
-        wait_until(lambda: bool({*cluster.workers("Extractor")} - earlier), seconds=240, what="the first worker")
+        wait_until(lambda: bool({*cluster.workers("Extractor")} - earlier), seconds=LONG, what="the first worker")
         driver.kill()
     report = on_cluster(cluster, root)  # follows it, or finds its work done
-    assert report.files.seen == 2502
-    here = indexed_here(root)
-    assert content(root) == {name: here[name] for name in content(root)}
+    assert report.files.seen == MANY + 2
+    found = content(root)
+    assert found == {name: undisturbed[name] for name in found}
     assert_clean(pinned(root))
 
 
