@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from clew.daemon.writing import Writing
 
 WINDING_UP = 20.0  # seconds beyond the grace after which the process ends although a thread still runs
-#: Seconds after which a thread that wants the interpreter gets it. A search lets go of it some forty times, and while a run
-#: indexes in the same process each time waits for as long: with Python's 5 ms searches took 88 ms at the median and 300 at p95,
-#: so 62 and 160, for no more of the processor.
+#: Seconds after which a thread that wants the interpreter gets it. A search lets go of it some forty times, and beside a thread that
+#: is busy (a snapshot being loaded; with `writing: thread` a run) waits for as long each time: with Python's 5 ms searches beside a
+#: run took 88 ms at the median and 300 at p95, so 62 and 160, for no more of the processor.
 SWITCH_SECONDS = 0.0005
 _TICK = 1.0  # seconds between two looks at the state while nothing happens
 
@@ -61,7 +61,7 @@ class Front(Protocol):
 
 
 class Service:
-    """Keepers for all collections, one budget, and whatever answers requests."""
+    """Keepers for all collections, one budget, one place where they write, and whatever answers requests."""
 
     def __init__(
         self, configured: Configured, *, front: Front | None = None, reread: Callable[[], Configured] | None = None

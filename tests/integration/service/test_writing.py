@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -16,10 +17,15 @@ from typing import Any
 import pytest
 
 import clew
+from clew.daemon.cluster.settings import ClusterSettings
 from clew.daemon.collections import Collection
+from clew.daemon.writing import GraphBuilding, Look, ReportRemoval, Tending
 from clew.daemon.writing_process import ProcessWriting
 from clew.errors import MassDeleteError, ServiceError, WhereError, WriterLostError
+from clew.indexer.garbage import Retention
 from clew.indexer.progress import Silence
+from clew.indexer.run import RunOptions
+from clew_client.service import GenerateRequest
 from tests.acceptance.commands import write
 from tests.integration.service.jobs import Endless, Pid, Raising
 from tests.integration.service.test_service import configure, running, state
@@ -106,6 +112,18 @@ def test_a_job_is_done_elsewhere_and_seen_here(
     told = [record for record in caplog.records if record.name == "clew.jobs"]
     assert [record.getMessage() for record in told] == [f"in process {process}"] * 2
     assert {record.levelno for record in told} == {logging.INFO}
+
+
+def test_every_job_of_a_service_can_be_done_elsewhere() -> None:
+    """With all that it is told."""
+    place = {"root": "s3://documents/handbook", "options": RunOptions(storage_options={"key": "k"}, paths=["a.md"])}
+    for job in (
+        Look(**place, owner="handbook#1", cluster=ClusterSettings()),
+        Tending(**place, retention=Retention(superseded=60.0)),
+        GraphBuilding(**place, wish=GenerateRequest(documents=["a.md"])),
+        ReportRemoval(**place, community_key=7, community=True),
+    ):
+        assert pickle.loads(pickle.dumps(job)) == job
 
 
 def test_errors_come_back_as_themselves(writing: ProcessWriting) -> None:
