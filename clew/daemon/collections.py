@@ -33,7 +33,7 @@ from clew_client.service import GenerateRequest
 
 _log = logging.getLogger("clew.service")
 #: Seconds between two looks for a newer snapshot, on a disk and elsewhere. A look is one listing: with S3 5 US$ a month, of each
-#: process and collection, at two seconds. Whoever indexes in the same process says so at once.
+#: process and collection, at two seconds. Whatever this service writes itself is told at once.
 POLL_SECONDS, REMOTE_POLL_SECONDS = 0.5, 2.0
 #: Seconds at most between two looks while storage does not answer; twice as long after each failure, and never in step.
 LONGEST_PAUSE = 30.0
