@@ -263,11 +263,12 @@ def _follow(
             )
         )  # fmt: skip
     source, target, edges, near, leaves, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.lexsort((places.tie[near], ~leaves, -weight, source, target))
-    source, target = source[order], target[order]
+    pair = target * len(level) + source
+    order = np.lexsort((-weight, pair))  # equals stay in the order in which they are followed
     once = np.ones(len(order), dtype=np.bool_)
-    once[1:] = (source[1:] != source[:-1]) | (target[1:] != target[:-1])
-    order, source, target = order[once], source[once], target[once]
+    once[1:] = np.diff(pair[order]) != 0
+    order = order[once]
+    source, target = source[order], target[order]
     degree = np.bincount(index, weights=_degree(graph, chunks, options), minlength=len(level))
     # Links beyond the fan-out are thought to lead to as many documents each as the others do.
     linked = np.bincount(source, minlength=len(level)) * degree / np.maximum(followed, 1.0)
