@@ -32,7 +32,10 @@ Level = Annotated[int | None, typer.Option("--level", min=0, help="Only this lev
 Limit = Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="Show at most so many.")]
 
 app = typer.Typer(
-    help="Entities, what is claimed of them, and what they form together.", no_args_is_help=True, rich_markup_mode=None
+    help="Entities, what is claimed of them, and what they form together.",
+    epilog="Example: clew graph build ./handbook, then clew graph entities ./handbook",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 

@@ -20,7 +20,13 @@ KeyId = Annotated[str, typer.Argument(metavar="ID", help="As `clew keys list` sh
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    keys = typer.Typer(name="keys", help="Who may ask a service.", no_args_is_help=True, rich_markup_mode=None)
+    keys = typer.Typer(
+        name="keys",
+        help="Who may ask a service.",
+        epilog="Example: clew keys create ./handbook, then clew keys list ./handbook",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
     keys.command("create", epilog="Example: clew keys create ./handbook --path ops --expires 30d")(create)
     keys.command("list", epilog="Example: clew keys list ./handbook")(list_keys)
     keys.command("revoke", epilog="Example: clew keys revoke ./handbook 3f9c2d71a0b45e68")(revoke)

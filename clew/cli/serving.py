@@ -25,7 +25,11 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("serve", epilog="Example: clew serve clew.yaml, or clew serve ./handbook --port 8610")(serve)
     config = typer.Typer(
-        name="config", help="The service's configuration.", no_args_is_help=True, rich_markup_mode=None
+        name="config",
+        help="The service's configuration.",
+        epilog="Example: clew config check clew.yaml",
+        no_args_is_help=True,
+        rich_markup_mode=None,
     )
     config.command("check", epilog="Example: clew config check clew.yaml")(check)
     config.callback()(_config)

@@ -22,7 +22,11 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("watch", epilog="Example: clew watch ./handbook --schedule '*/15 * * * *'")(watch)
     events = typer.Typer(
-        name="events", help="What a bucket needs to tell of its changes.", no_args_is_help=True, rich_markup_mode=None
+        name="events",
+        help="What a bucket needs to tell of its changes.",
+        epilog="Example: clew events setup s3://bucket/docs --queue arn:aws:sqs:…:docs --print",
+        no_args_is_help=True,
+        rich_markup_mode=None,
     )
     events.command("setup", epilog="Example: clew events setup s3://bucket/docs --queue arn:aws:sqs:…:docs --print")(
         setup

@@ -64,6 +64,8 @@ def test_every_command_is_listed() -> None:
     done = clew("--help")
     assert done.status == 0
     assert all(f"\n  {command} " in done.out for command in COMMANDS)
+    for group in ("graph", "keys", "config", "events"):
+        assert f"Example: clew {group} " in clew(group, "--help").out
 
 
 # --- index ------------------------------------------------------------------------------------------
