@@ -37,7 +37,10 @@ def search(
         str | None, typer.Option("--normalize", metavar="NAME", help="minmax, minmax-observed, l2, zscore or none.")
     ] = None,
     combine: Annotated[str | None, typer.Option("--combine", metavar="NAME", help="sum, max, mean or rrf.")] = None,
-    hops: Annotated[int | None, typer.Option("--hops", help="How far links are followed, one more behind the twentieth hit; 0: not at all.")] = None,
+    hops: Annotated[
+        int | None,
+        typer.Option("--hops", help="How far links are followed, one more behind the twentieth hit; 0: not at all."),
+    ] = None,
     fanout: Annotated[int | None, typer.Option("--fanout", help="How many links of one passage are followed.")] = None,
     min_similarity: Annotated[
         float | None, typer.Option("--min-similarity", metavar="X", help="Leave out links of a lower weight.")
