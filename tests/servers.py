@@ -7,6 +7,7 @@ are killed (on Linux).
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import http.client
 import importlib.metadata
 import json
@@ -145,13 +146,32 @@ def _answers(server: S3Server, process: subprocess.Popen[bytes], log: Path) -> C
     return ready
 
 
+_ORPHAN_SECONDS = 60  # what is being made has no owner yet, for an instant
+
+
+@contextlib.contextmanager
+def _folder(prefix: str) -> Iterator[Path]:
+    """A folder for one server, removed afterwards; so are those whose tests were killed: nobody holds their lock."""
+    for former in Path(tempfile.gettempdir()).glob(f"{prefix}*/owner"):
+        with contextlib.suppress(OSError), former.open() as lock:
+            if time.time() - former.stat().st_mtime > _ORPHAN_SECONDS:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(former.parent, ignore_errors=True)
+    with (
+        tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as name,
+        (Path(name) / "owner").open("w") as lock,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield Path(name)
+
+
 @contextlib.contextmanager
 def moto_server() -> Iterator[S3Server]:
     """moto's S3 (and SQS), in a process of its own."""
-    with tempfile.TemporaryDirectory(prefix="clew-moto-") as folder:
+    with _folder("clew-moto-") as folder:
         for _attempt in range(3):
             (port,) = free_ports(1)
-            log = Path(folder) / "log"
+            log = folder / "log"
             command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
             server = S3Server(name="moto", endpoint_url=f"http://127.0.0.1:{port}")
             with _process(command, log, {}) as process:
@@ -207,9 +227,6 @@ def _without_sockets(ports: list[int]) -> None:
     """Remove the sockets of a server that was killed: their names are fixed in it, whatever `TMPDIR` says."""
     for part, port in zip(_PORTS, ports[1::2], strict=True):
         Path(f"/tmp/seaweedfs-{part}-grpc-{port}.sock").unlink(missing_ok=True)
-
-
-_ORPHAN_SECONDS = 60  # one that is being made refuses, too, for an instant
 
 
 def _without_orphans() -> None:
@@ -282,8 +299,8 @@ class Seaweed:
 @contextlib.contextmanager
 def restartable_seaweed() -> Iterator[Seaweed]:
     """SeaweedFS that may be stopped and started again."""
-    with tempfile.TemporaryDirectory(prefix="clew-weed-", ignore_cleanup_errors=True) as folder:
-        running = Seaweed(Path(folder))
+    with _folder("clew-weed-") as folder:
+        running = Seaweed(folder)
         try:
             yield running
         finally:
