@@ -157,6 +157,14 @@ class Guard:
                 status=403,
                 detail="Add the origin to `cors_origins` in the settings of the service.",
             )
+        # What is small while it is packed could become large: a question is never unpacked.
+        if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
+            return Problem(
+                type="urn:clew:problem:encoding",
+                title="The body of the request is compressed",
+                status=415,
+                detail="Send it as it is, without Content-Encoding.",
+            )
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length[:19]) > self._settings.body_bytes:
             return _too_large(self._settings)

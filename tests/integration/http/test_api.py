@@ -221,7 +221,9 @@ def test_large_bodies_are_cut_off(collections: Collections) -> None:
     with client_of(app_with(collections, body_bytes=10_000)) as client:
         told = client.post(f"{HANDBOOK}/search", content=b" " * 20_000, headers={"Content-Type": "application/json"})
         streamed = client.post(f"{HANDBOOK}/search", content=endless(), headers={"Content-Type": "application/json"})
-    assert (told.status_code, streamed.status_code) == (413, 413)
+        packed = client.post(f"{HANDBOOK}/search", content=b"{}", headers={"Content-Encoding": "gzip"})
+    assert (told.status_code, streamed.status_code, packed.status_code) == (413, 413, 415)
+    assert packed.json()["type"] == "urn:clew:problem:encoding"
 
 
 class Held:
