@@ -69,21 +69,26 @@ class Judged:
 
 def read_judged(queries: str, qrels: str) -> Judged:
     """Read BEIR's `queries.jsonl` and `qrels.tsv` (gzip too); only questions with a positive judgement count."""
+    return parse_judged(_text(queries), _text(qrels), names=(queries, qrels))
+
+
+def parse_judged(queries: str, qrels: str, *, names: tuple[str, str] = ("queries", "qrels")) -> Judged:
+    """As `read_judged`, of texts that were read already; `names`: what an OptionError calls them."""
     relevant: dict[str, dict[str, float]] = {}
-    for number, row in enumerate(csv.reader(io.StringIO(_text(qrels)), delimiter="\t", quoting=csv.QUOTE_NONE), 1):
+    for number, row in enumerate(csv.reader(io.StringIO(qrels), delimiter="\t", quoting=csv.QUOTE_NONE), 1):
         if not row or (number == 1 and not _is_number(row[-1])):
             continue
         if len(row) == 4:  # TREC's qrels: query, iteration, document, grade
             row = [row[0], row[2], row[3]]
         if len(row) != 3 or not _is_number(row[2]):
             raise OptionError(
-                f"Reading {qrels}, line {number}: expected query-id, corpus-id and score, separated by tabs."
+                f"Reading {names[1]}, line {number}: expected query-id, corpus-id and score, separated by tabs."
             )
         if float(row[2]) > 0:
             relevant.setdefault(row[0], {})[row[1]] = float(row[2])
     texts: dict[str, str] = {}
     fields: dict[str, dict[str, Any]] = {}
-    for number, line in enumerate(_text(queries).splitlines(), 1):
+    for number, line in enumerate(queries.splitlines(), 1):
         if not line.strip():
             continue
         try:
@@ -91,10 +96,10 @@ def read_judged(queries: str, qrels: str) -> Judged:
             texts[str(item["_id"])] = str(item["text"])
             fields[str(item["_id"])] = item
         except (orjson.JSONDecodeError, KeyError, TypeError):
-            raise OptionError(f'Reading {queries}, line {number}: expected an object with "_id" and "text".') from None
+            raise OptionError(f'Reading {names[0]}, line {number}: expected an object with "_id" and "text".') from None
     asked = {query: text for query, text in texts.items() if query in relevant}
     if not asked:
-        raise OptionError(f"None of the questions of {queries} is judged in {qrels}; do the ids agree?")
+        raise OptionError(f"None of the questions of {names[0]} is judged in {names[1]}; do the ids agree?")
     return Judged(queries=asked, fields=fields, relevant=relevant)
 
 

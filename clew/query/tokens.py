@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from clew.errors import ConfigurationError, MissingPartError, OptionError
+from clew.errors import ConfigurationError, OptionError
 
 DEFAULT = "minilm"
 _CHARACTERS = re.compile(r"chars/([1-9][0-9]?)")
@@ -41,7 +41,7 @@ class Tokenizer:
 def open_tokenizer(name: str = DEFAULT) -> Tokenizer:
     """The tokenizer of this name; packaged ones are loaded once a process.
 
-    Raises OptionError for a name that does not exist, MissingPartError where a package is missing, ConfigurationError for
+    Raises OptionError for a name that does not exist or needs a package that is missing here, ConfigurationError for
     a file that holds no tokenizer.
     """
     if match := _CHARACTERS.fullmatch(name):
@@ -93,13 +93,14 @@ def _tiktoken(name: str, encoding: str) -> Tokenizer:
     try:
         import tiktoken
     except ImportError:
-        raise MissingPartError(f"The tokenizer {name} needs the package tiktoken: pip install tiktoken") from None
+        # An option that whoever asks chose: where a service lacks the package, it has not failed.
+        raise OptionError(f"The tokenizer {name} needs the package tiktoken: pip install tiktoken") from None
     try:
         opened = tiktoken.get_encoding(encoding)
     except ValueError as error:
         raise OptionError(f"tiktoken knows no encoding {encoding!r}: {error}") from error
     except Exception as error:  # it fetches the vocabulary, in whatever way that may fail
-        raise MissingPartError(
+        raise OptionError(
             f"tiktoken could not load {encoding!r} ({error}); it fetches vocabularies once, into TIKTOKEN_CACHE_DIR."
         ) from error
     return Tokenizer(name=name, count=lambda texts: [len(opened.encode(text, disallowed_special=())) for text in texts])

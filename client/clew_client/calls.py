@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
@@ -17,6 +19,7 @@ from clew_client.service import (
     CollectionList,
     CollectionStatus,
     ErrorsPage,
+    EvaluationRequest,
     Facets,
     FilesPage,
     GenerateAnswer,
@@ -28,7 +31,16 @@ from clew_client.service import (
     SnapshotList,
     TextPart,
 )
-from clew_client.types import ContextRequest, ContextResult, ExpandOptions, SearchRequest, SearchResult, ShownFile
+from clew_client.types import (
+    CheckReport,
+    ContextRequest,
+    ContextResult,
+    EvaluationReport,
+    ExpandOptions,
+    SearchRequest,
+    SearchResult,
+    ShownFile,
+)
 
 M = TypeVar("M", bound=BaseModel)
 P = TypeVar("P", bound=Page)
@@ -230,6 +242,33 @@ def status(collection: str) -> Call[CollectionStatus]:
 def reindex(collection: str, *, full: bool) -> Call[ReindexAnswer]:
     """POST reindex."""
     return Call(method="POST", path=_of(collection, "reindex"), model=ReindexAnswer, json={"full": full})
+
+
+def check(collection: str, *, deep: bool) -> Call[CheckReport]:
+    """GET check."""
+    return Call(method="GET", path=_of(collection, "check"), model=CheckReport, params={"deep": deep or None})
+
+
+def evaluate(collection: str, queries: str, qrels: str, options: dict[str, Any]) -> Call[EvaluationReport]:
+    """POST evaluate; `queries` and `qrels` are local files, gzip too."""
+    own = {name: options.pop(name) for name in ("by_path", "by_fusion", "cluster") if name in options}
+    try:
+        wish = EvaluationRequest(queries=_content(queries), qrels=_content(qrels), **own, options=options)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise InvalidRequestError(f"The option {name} cannot be used: {first['msg']}.") from error
+    return Call(
+        method="POST", path=_of(collection, "evaluate"), model=EvaluationReport, json=wish.model_dump(mode="json")
+    )
+
+
+def _content(name: str) -> str:
+    try:
+        data = Path(name).read_bytes()
+        return (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise InvalidRequestError(f"Reading {name}: {error}.") from error
 
 
 def _sent(request: BaseModel) -> Any:

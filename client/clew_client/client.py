@@ -36,9 +36,11 @@ from clew_client.service import (
     TextPart,
 )
 from clew_client.types import (
+    CheckReport,
     ContextRequest,
     ContextResult,
     ErrorRow,
+    EvaluationReport,
     FileRow,
     LinkRow,
     SearchRequest,
@@ -257,6 +259,17 @@ class Client:
         """How the index is, and how the service keeps it."""
         return self._run(calls.status(collection or self.name))
 
+    def check(self, *, deep: bool = False, collection: str | None = None) -> CheckReport:
+        """Whether the parts of the served snapshot agree with each other. Takes a key of scope full."""
+        return self._run(calls.check(collection or self.name, deep=deep))
+
+    def evaluate(self, queries: str, qrels: str, *, collection: str | None = None, **options: Any) -> EvaluationReport:
+        """How well judged questions are answered: two local files as BEIR has them, and options of a search, `by_path`, `by_fusion`, `cluster`.
+
+        As many questions as the service answers in the time of a request. Takes a key of scope full.
+        """
+        return self._run(calls.evaluate(collection or self.name, queries, qrels, options))
+
     def reindex(self, *, full: bool = False, collection: str | None = None) -> ReindexAnswer:
         """Have the collection brought up to date."""
         return self._run(calls.reindex(collection or self.name, full=full))
@@ -440,6 +453,19 @@ class AsyncClient:
     async def status(self, *, collection: str | None = None) -> CollectionStatus:
         """How the index is, and how the service keeps it."""
         return await self._run(calls.status(collection or await self.name()))
+
+    async def check(self, *, deep: bool = False, collection: str | None = None) -> CheckReport:
+        """Whether the parts of the served snapshot agree with each other. Takes a key of scope full."""
+        return await self._run(calls.check(collection or await self.name(), deep=deep))
+
+    async def evaluate(
+        self, queries: str, qrels: str, *, collection: str | None = None, **options: Any
+    ) -> EvaluationReport:
+        """How well judged questions are answered: two local files as BEIR has them, and options of a search, `by_path`, `by_fusion`, `cluster`.
+
+        As many questions as the service answers in the time of a request. Takes a key of scope full.
+        """
+        return await self._run(calls.evaluate(collection or await self.name(), queries, qrels, options))
 
     async def reindex(self, *, full: bool = False, collection: str | None = None) -> ReindexAnswer:
         """Have the collection brought up to date."""

@@ -215,6 +215,23 @@ class ReindexRequest(BaseModel):
     full: bool = Field(False, description="Build everything anew.")
 
 
+class EvaluationRequest(BaseModel):
+    """Judged questions, as BEIR's files have them, and how to search."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    queries: str = Field(description='`queries.jsonl`: an object with "_id" and "text" a line.')
+    qrels: str = Field(description="`qrels.tsv`: query-id, corpus-id and score, separated by tabs, a line each.")
+    by_path: bool = Field(True, description="Each path alone, too.")
+    by_fusion: bool = Field(True, description="Every fusion, too.")
+    cluster: str | None = Field(
+        None, max_length=200, description="What intervals resample: a field of the questions, or `documents`."
+    )
+    options: dict[str, Any] = Field(
+        default_factory=dict, description="Options of a search, those of `expand` beside them."
+    )
+
+
 class ReindexAnswer(_Answer):
     """What became of the wish to reindex. The run itself follows; `status` tells of it."""
 

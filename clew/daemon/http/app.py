@@ -11,7 +11,7 @@ from fastapi.openapi.utils import get_openapi
 
 import clew
 from clew.daemon.collections import Collections
-from clew.daemon.http import asking, browsing, graph, health, pages, problems, routes
+from clew.daemon.http import asking, browsing, graph, health, pages, problems, routes, verifying
 from clew.daemon.http.access import Gatekeeper
 from clew.daemon.http.answering import Answering
 from clew.daemon.http.compression import Compression
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from clew.daemon.telemetry import OpenTelemetry
 
 #: Everything that is answered. A part with routes of its own adds its router here.
-ROUTERS = (health.router, routes.router, browsing.router, asking.router, graph.router)
+ROUTERS = (health.router, routes.router, browsing.router, asking.router, graph.router, verifying.router)
 
 _DESCRIPTION = """Search over collections of files on four paths at once, hits followed along their hyperlinks.
 

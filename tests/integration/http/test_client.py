@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import socket
 import threading
@@ -84,7 +85,37 @@ def test_client_gives_what_an_embedded_index_gives(asking: Client, index: clew.I
     assert asking.name == "handbook"
 
 
-def test_asynchronous_client_gives_the_same(address: str, index: clew.Index) -> None:
+@pytest.fixture
+def judged(tmp_path: Path) -> tuple[str, str]:
+    """Two judged questions of the handbook; one file is packed."""
+    queries, qrels = tmp_path / "queries.jsonl.gz", tmp_path / "qrels.tsv"
+    texts = {"1": "signing key", "2": "who is on call"}
+    queries.write_bytes(gzip.compress("\n".join(json.dumps({"_id": n, "text": t}) for n, t in texts.items()).encode()))
+    qrels.write_text("query-id\tcorpus-id\tscore\n1\tops/README.md\t1\n2\tops/README.md\t1\n")
+    return str(queries), str(qrels)
+
+
+def test_verifying_and_evaluating_are_those_of_the_index(
+    asking: Client, index: clew.Index, judged: tuple[str, str]
+) -> None:
+    assert asking.check(deep=True) == index.check(deep=True)
+    report = asking.evaluate(*judged, by_path=False, by_fusion=False)
+    assert (report.queries, report.ndcg_at_10) == (
+        2,
+        index.evaluate(*judged, by_path=False, by_fusion=False).ndcg_at_10,
+    )
+    for wrong, said in (
+        ({"nonsense": 1}, "no search option"),
+        ({"cluster": "nobody"}, "no field"),
+        ({"text": "x"}, "text"),
+    ):
+        with pytest.raises(InvalidRequestError, match=said):
+            asking.evaluate(*judged, **wrong)
+    with pytest.raises(InvalidRequestError, match="Reading"):
+        asking.evaluate(judged[0], "no/such.tsv")
+
+
+def test_asynchronous_client_gives_the_same(address: str, index: clew.Index, judged: tuple[str, str]) -> None:
     async def ask() -> None:
         async with AsyncClient(address) as client:
             answers = await asyncio.gather(*(client.search("signing key", k=3) for _ in range(8)))
@@ -102,6 +133,12 @@ def test_asynchronous_client_gives_the_same(address: str, index: clew.Index) -> 
             key = answers[0].hits[0].chunk_key
             assert await client.chunk(key) == index.chunk(key)
             assert [one.name for one in await client.collections()] == ["handbook"]
+            assert await client.check() == index.check()
+            report, own = (
+                await client.evaluate(*judged, by_fusion=False, hops=0),
+                index.evaluate(*judged, by_fusion=False, hops=0),
+            )
+            assert report.model_dump(exclude={"latency_ms"}) == own.model_dump(exclude={"latency_ms"})
             with pytest.raises(ConflictError):
                 await client.reindex()
             with pytest.raises(NotFoundError):

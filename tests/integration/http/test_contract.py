@@ -37,12 +37,13 @@ CHECKS = [
     response_schema_conformance,
     status_code_conformance,
 ]
-#: What is answered only to who names a document, a passage or an entity, or where a service indexes.
+#: What is answered only to who names a document, a passage or an entity, judges questions, or where a service indexes.
 REFUSED = {
     "GET /v1/collections/{name}/chunks/{key}",
     "GET /v1/collections/{name}/show",
     "GET /v1/collections/{name}/part",
     "GET /v1/collections/{name}/graph/fanout",
+    "POST /v1/collections/{name}/evaluate",
     "POST /v1/collections/{name}/reindex",
     "POST /v1/collections/{name}/graph/entities/generate",
     "POST /v1/collections/{name}/graph/communities/generate",

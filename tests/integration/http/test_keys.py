@@ -91,8 +91,8 @@ def test_key_is_limited_to_its_collections_and_scope(locked: TestClient, keys: K
     hidden = locked.get("/v1/collections/handbook/status", headers={"Authorization": f"Bearer {other.key}"})
     absent = locked.get("/v1/collections/nothing/status", headers={"Authorization": f"Bearer {other.key}"})
     assert (hidden.status_code, hidden.json()["title"]) == (absent.status_code, absent.json()["title"])
-    for path in ("/metrics", "/v1/collections/handbook/reindex"):
-        method = "GET" if path == "/metrics" else "POST"
+    for path in ("/metrics", "/v1/collections/handbook/check", "/v1/collections/handbook/reindex"):
+        method = "POST" if path.endswith("reindex") else "GET"
         answers = {
             name: locked.request(method, path, headers={"Authorization": f"Bearer {made.key}"}).status_code
             for name, made in (("search", search), ("full", full))
