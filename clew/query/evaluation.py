@@ -5,9 +5,8 @@ All settings answer the same questions, so they are compared in pairs. Intervals
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,8 +74,9 @@ def read_judged(queries: str, qrels: str) -> Judged:
 def parse_judged(queries: str, qrels: str, *, names: tuple[str, str] = ("queries", "qrels")) -> Judged:
     """As `read_judged`, of texts that were read already; `names`: what an OptionError calls them."""
     relevant: dict[str, dict[str, float]] = {}
-    for number, row in enumerate(csv.reader(io.StringIO(qrels), delimiter="\t", quoting=csv.QUOTE_NONE), 1):
-        if not row or (number == 1 and not _is_number(row[-1])):
+    for number, line in enumerate(_lines(qrels), 1):
+        row = line.split("\t")
+        if not line or (number == 1 and not _is_number(row[-1])):
             continue
         if len(row) == 4:  # TREC's qrels: query, iteration, document, grade
             row = [row[0], row[2], row[3]]
@@ -88,7 +88,7 @@ def parse_judged(queries: str, qrels: str, *, names: tuple[str, str] = ("queries
             relevant.setdefault(row[0], {})[row[1]] = float(row[2])
     texts: dict[str, str] = {}
     fields: dict[str, dict[str, Any]] = {}
-    for number, line in enumerate(queries.splitlines(), 1):
+    for number, line in enumerate(_lines(queries), 1):
         if not line.strip():
             continue
         try:
@@ -111,12 +111,16 @@ def _text(name: str) -> str:
     return (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
 
 
+def _lines(text: str) -> list[str]:
+    """What line feeds part: `str.splitlines` also cuts where a question holds a separator of Unicode."""
+    return [line.removesuffix("\r") for line in text.split("\n")]
+
+
 def _is_number(text: str) -> bool:
     try:
-        float(text)
+        return math.isfinite(float(text))
     except ValueError:
         return False
-    return True
 
 
 @dataclass(frozen=True, kw_only=True)
