@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from clew.connectors.location import Root, split_url
-from clew.daemon.memory import give_back
+from clew.daemon.memory import give_back, settle
 from clew.errors import (
     ClewError,
     CollectionNotReadyError,
@@ -190,7 +190,8 @@ class Collection:
         failures = 0
         while not self._ending:
             try:
-                self.look()
+                if self.look():
+                    settle()
                 failures = 0
                 if self._let_go:
                     self._let_go = False

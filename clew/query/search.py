@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,10 @@ from clew.query.search_paths import PATHS_BY_NAME, SearchPaths
 from clew.query.sentence_match import SENTENCES, sentence_bonus
 from clew.query.spreading import HEAD, deepen, spread
 from clew.query.trails import Trails, positions
+from clew.query.turns import turn
 from clew_client.types import PATHS, Hit, SearchRequest, SearchResult
+
+T = TypeVar("T")
 
 #: Weights of the paths in the fused score and of the coverage beside it: the best nDCG@10 without expansion over SciFact
 #: train, HotpotQA train500 and MuSiQue train100, with sentences (.753 / .851 / .716; without, with dense and BM25 alike
@@ -147,14 +150,15 @@ class Searcher:
         if without is not None:
             asked = replace(asked, allowed=~without if asked.allowed is None else asked.allowed & ~without)
         weights, intent = self._weights(request)
-        answered = self._answer(asked, weights, request.over_fetch)
-        stopping.check()
-        with _timed(answered.timings, "expand") as span:
-            expansion = self._expand(asked, answered)
-            if expansion is not None:
-                span.set("clew.edges_scanned", expansion.edges_scanned)
-                span.set("clew.visited", expansion.visited)
-        ordinals, scores = self._ranking(asked, answered, expansion, weights)
+        with turn() as alone:
+            answered = self._answer(asked, weights, request.over_fetch, at_once=alone)
+            stopping.check()
+            with _timed(answered.timings, "expand") as span:
+                expansion = self._expand(asked, answered)
+                if expansion is not None:
+                    span.set("clew.edges_scanned", expansion.edges_scanned)
+                    span.set("clew.visited", expansion.visited)
+            ordinals, scores = self._ranking(asked, answered, expansion, weights)
         return Found(
             ordinals=ordinals, scores=scores, expansion=expansion, intent=intent, asked=asked, answered=answered
         )
@@ -202,27 +206,31 @@ class Searcher:
         intent = judge(request.text)
         return {name: weight * intent.factors.get(name, 1.0) for name, weight in weights.items()}, intent.report()
 
-    def _answer(self, asked: Asked, weights: Mapping[str, float], k: int) -> Answered:
+    def _answer(self, asked: Asked, weights: Mapping[str, float], k: int, *, at_once: bool = True) -> Answered:
         """Ask all paths, and fuse what they say."""
         stopping.check()
         answered = Answered(weights=weights)
         names = [name for name in dict.fromkeys(asked.request.paths) if weights[name] > 0]
         answered.degraded = {k: v for k, v in degraded(self._pinned).items() if k in (*names, "links")}
         if len(self._pinned.universe):
-            self._ask(asked, names, k, answered)
+            self._ask(asked, names, k, answered, at_once=at_once)
             with _timed(answered.timings, "fuse") as span:
                 self._fuse(asked, answered)
                 span.set("clew.candidates", len(answered.fused))
         return answered
 
-    def _ask(self, asked: Asked, names: Sequence[str], k: int, answered: Answered) -> None:
-        """All paths at once. What fails or takes too long is left out, and said."""
+    def _ask(self, asked: Asked, names: Sequence[str], k: int, answered: Answered, *, at_once: bool) -> None:
+        """All paths, at once or one after the other. What fails or takes too long is left out, and said."""
         deadline = None if asked.request.timeout is None else time.perf_counter() + asked.request.timeout
-        if "dense" in names:  # the model loads (0.17 CPU-s) while the tables do; if it cannot, the dense path says so
+        at_once = at_once or deadline is not None  # only a thread can be left behind
+        submit = self._pool.submit if at_once else _done
+        if (
+            "dense" in names and at_once
+        ):  # the model loads (0.17 CPU-s) while the tables do; the dense path says if it cannot
             self._pool.submit(tracing.carried(asked.vector))
         self._pinned.catalog  # noqa: B018 - loaded once, before four threads ask for it
         running: dict[str, Future[tuple[Candidates, float]]] = {
-            name: self._pool.submit(tracing.carried(self._measured), name, asked, k) for name in names
+            name: submit(tracing.carried(self._measured), name, asked, k) for name in names
         }
         late: list[str] = []
         for name, future in running.items():
@@ -589,6 +597,16 @@ def _bits(presence: NDArray[np.bool_]) -> NDArray[np.uint64]:
     for term, row in enumerate(presence):
         words |= row.astype(np.uint64) << np.uint64(term)
     return words
+
+
+def _done(work: Callable[..., T], *arguments: Any) -> Future[T]:
+    """Work done here and now, as a future tells of it."""
+    future: Future[T] = Future()
+    try:
+        future.set_result(work(*arguments))
+    except Exception as error:  # noqa: BLE001 - raised where the result is asked for, as a pool does
+        future.set_exception(error)
+    return future
 
 
 def _once(make: Callable[[], NDArray[np.float32]]) -> Callable[[], NDArray[np.float32]]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import subprocess
 import sys
+import weakref
 
 import pytest
+
+from clew.daemon import memory
 
 #: Every thread holds memory while the others begin, so that each wants an arena; then glibc is asked how many there are.
 ARENAS = """
@@ -39,3 +43,26 @@ def test_threads_share_as_many_arenas_as_there_are_cores() -> None:
     said, arenas = told.stdout.split()
     assert said == "True"
     assert 1 <= int(arenas) <= max(2, min(8, os.cpu_count() or 2))
+
+
+class Node:
+    """Something that can be part of a cycle."""
+
+    other: Node
+
+
+def test_what_stays_is_passed_by_and_what_has_become_garbage_goes_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = Node(), Node()
+    one.other, two.other = two, one
+    gone = weakref.ref(one)
+    try:
+        memory.settle()
+        assert gc.get_freeze_count() > 0
+        del one, two
+        gc.collect()
+        assert gone() is not None  # it was alive when everything settled
+        monkeypatch.setattr(memory, "COLLECT_SECONDS", 0.0)
+        memory.settle()
+        assert gone() is None
+    finally:
+        gc.unfreeze()
