@@ -20,6 +20,7 @@ from clew.query import coarse
 from clew.query.inspection import Inspector, degraded
 from clew.query.pinned import PinnedIndex
 from clew.query.restriction import Restriction
+from clew.query.turns import turns
 from clew_client.answers import Answer, AskRequest
 from clew_client.routing import RouteCalibration, RouteReport
 from clew_client.rows import Listed
@@ -235,7 +236,8 @@ class Index:
             return
         if self.has_vectors and len(self._pinned.universe) >= coarse.WORTH_IT:
             coarse.load()
-        self.answer(SearchRequest(text="warm", k=1))
+        with turns.beside():
+            self.answer(SearchRequest(text="warm", k=1))
         self._pinned.keep_particulars()
         if self._pinned.snapshot.edges:
             from clew.query import compiled

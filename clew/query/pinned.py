@@ -97,7 +97,7 @@ class KnownVectors:
     coarse: CoarseVectors | None = None  # of all of them, where they were made
 
     def copied(
-        self, keys: NDArray[np.int64], matrix: NDArray[np.float32], filled: NDArray[np.bool_], block: int = 16_384
+        self, keys: NDArray[np.int64], matrix: NDArray[np.float32], filled: NDArray[np.bool_], block: int = 1_024
     ) -> None:
         """Put those of the chunks with these keys (rising) into `matrix`, and say which in `filled`."""
         if not len(self.keys):
@@ -107,7 +107,10 @@ class KnownVectors:
             at = np.searchsorted(self.keys, wanted)
             at[at == len(self.keys)] = 0
             there = (self.keys[at] == wanted) & self.filled[at]
-            matrix[start : start + block][there] = self.vectors[at[there]]
+            if there.all():  # in one pass; else what is gathered is copied once more
+                np.take(self.vectors, at, axis=0, out=matrix[start : start + block], mode="clip")
+            else:
+                matrix[start : start + block][there] = self.vectors[at[there]]
             filled[start : start + block] = there
 
 

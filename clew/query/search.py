@@ -38,7 +38,7 @@ from clew.query.search_paths import PATHS_BY_NAME, SearchPaths
 from clew.query.sentence_match import SENTENCES, sentence_bonus
 from clew.query.spreading import HEAD, deepen, spread
 from clew.query.trails import Trails, positions
-from clew.query.turns import turn
+from clew.query.turns import turns
 from clew_client.types import PATHS, Hit, SearchRequest, SearchResult
 
 T = TypeVar("T")
@@ -150,7 +150,7 @@ class Searcher:
         if without is not None:
             asked = replace(asked, allowed=~without if asked.allowed is None else asked.allowed & ~without)
         weights, intent = self._weights(request)
-        with turn() as alone:
+        with turns.turn() as alone:
             answered = self._answer(asked, weights, request.over_fetch, at_once=alone)
             stopping.check()
             with _timed(answered.timings, "expand") as span:

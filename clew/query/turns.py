@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["Turns", "turn"]
+__all__ = ["Turns", "turns"]
 
 _has_turn: ContextVar[bool] = ContextVar("clew_turn", default=False)
 
@@ -41,6 +41,15 @@ class Turns:
         finally:
             _has_turn.reset(token)
             self._leave()
+
+    @contextmanager
+    def beside(self) -> Iterator[None]:
+        """Take no turn within the block: what nobody waits for must not keep a place while it loads."""
+        token = _has_turn.set(True)
+        try:
+            yield
+        finally:
+            _has_turn.reset(token)
 
     def _enter(self) -> None:
         with self._lock:
@@ -68,4 +77,4 @@ def _processors() -> int:
 
 
 #: Of this process: the interpreter is one, however many snapshots are open.
-turn = Turns(_processors()).turn
+turns = Turns(_processors())
