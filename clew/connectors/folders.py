@@ -7,6 +7,7 @@ name as it is, after `_strip_protocol`, which removes slashes at the end and not
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -43,7 +44,7 @@ def moment_ns(value: Any) -> int | None:
         return timestamp_ns(value)
     if isinstance(value, bool) or value is None:
         return None
-    if isinstance(value, int | float):
+    if isinstance(value, int | float) and math.isfinite(value):
         # Hadoop counts milliseconds; as seconds they would lie beyond the year 5000.
         # Rounded to microseconds, which is what a float of this size can hold.
         return round(value * 1_000) * 1_000 if value > 1e11 else round(value * 1_000_000) * 1_000

@@ -53,6 +53,8 @@ def _documents(source: Source) -> Iterator[Document]:
     try:
         # Headers are decoded when they are asked for, one by one, so that one odd header costs only itself.
         message = BytesParser(policy=policy.default).parse(source.stream)
+    except RecursionError as error:
+        raise BrokenFileError(f"{source.path} cannot be read as an e-mail: its parts are nested too deeply") from error
     except _ODD as error:
         raise BrokenFileError(f"{source.path} cannot be read as an e-mail: {error}") from error
     if not message.keys():

@@ -15,6 +15,7 @@ from clew.indexer.extract.document import BlockKind, Document, Extraction, Kind,
 from clew.indexer.extract.encoding import open_text
 from clew.indexer.extract.front_matter import language_tag
 from clew.indexer.extract.html import render_fragment
+from clew.indexer.extract.json_faults import json_fault
 from clew.indexer.extract.markdown import Slugs, render_into
 from clew.indexer.extract.text_builder import TextBuilder, clean_prose, split_document
 
@@ -87,7 +88,7 @@ def _parse(text: str, source: Source) -> dict[str, Any]:
     try:
         book = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BrokenFileError(f"{source.path} is not a notebook: it is no JSON ({error})") from error
+        raise BrokenFileError(f"{source.path} is not a notebook: it is no JSON ({json_fault(error)})") from error
     if not isinstance(book, dict) or not isinstance(book.get("cells", book.get("worksheets")), list):
         raise BrokenFileError(f"{source.path} is not a notebook: it has no cells")
     return book

@@ -41,6 +41,7 @@ from clew.indexer.extract.document import (
 )
 from clew.indexer.extract.encoding import decode, open_text
 from clew.indexer.extract.front_matter import language_tag
+from clew.indexer.extract.json_faults import json_fault
 from clew.indexer.extract.text_builder import TextBuilder, clean_prose, split_document
 
 _MAX_ROW = 64 << 20  # bytes or characters of one row; a longer one is broken
@@ -500,7 +501,7 @@ def _leniently(line: bytes) -> Any:
     try:
         return json.loads(line.decode("utf-8", "replace"), strict=False)
     except (ValueError, RecursionError) as error:
-        return _Broken(reason=f"no JSON ({error})")
+        return _Broken(reason=f"no JSON ({json_fault(error)})")
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------
@@ -544,12 +545,12 @@ def _json_array(pieces: Iterator[str], source: Source) -> Iterator[_Numbered]:
                 raise ValueError("a number may go on")
         except (ValueError, RecursionError) as error:
             if isinstance(error, RecursionError):
-                raise BrokenFileError(f"{source.path}, entry {number + 2}: nested too deeply") from error
+                raise BrokenFileError(f"{source.path}, entry {number + 2}: {json_fault(error)}") from error
             more = "" if ended else _more(pieces, len(window) - at)
             if not more:
                 if at >= len(window) and number >= 0:
                     raise BrokenFileError(f"{source.path} ends in the middle, behind entry {number + 1}") from error
-                raise BrokenFileError(f"{source.path}, entry {number + 2}: no JSON ({error})") from error
+                raise BrokenFileError(f"{source.path}, entry {number + 2}: no JSON ({json_fault(error)})") from error
             window, at = window[at:] + more, 0
             if len(window) > _MAX_ROW:
                 raise BrokenFileError(
@@ -592,7 +593,7 @@ def _json_document(pieces: Iterator[str], source: Source) -> Iterator[Document]:
     try:
         value = json.loads("".join(gathered), strict=False)
     except (ValueError, RecursionError) as error:
-        raise BrokenFileError(f"{source.path} is no JSON: {error}") from error
+        raise BrokenFileError(f"{source.path} is no JSON: {json_fault(error)}") from error
     gathered.clear()
     title = next((found for key in source.columns.title if isinstance(found := _key(value, key), str)), None)
     builder = TextBuilder()

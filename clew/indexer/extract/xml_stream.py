@@ -25,6 +25,7 @@ class XmlHandler:
         self.starts: dict[str, Callable[[Mapping[str, str]], None]] = {}
         self.ends: dict[str, Callable[[], None]] = {}
         self.skipped: frozenset[str] = frozenset()  # elements passed over with everything inside
+        self.what = "XML"  # what is read, in messages
         self._names: dict[str, str] = {}
         self._skipping = 0
         self._depth = 0
@@ -35,7 +36,7 @@ class XmlHandler:
         """An element begins."""
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise BrokenFileError(f"XML elements are nested more than {_MAX_DEPTH} deep")
+            raise BrokenFileError(f"{self.what}: XML elements are nested more than {_MAX_DEPTH} deep")
         if self._skipping:
             self._skipping += 1
             return
@@ -92,7 +93,7 @@ class XmlHandler:
         if len(self._names) < 10_000:
             self._names[tag] = name
         else:
-            raise BrokenFileError("XML with more than 10,000 different element names")
+            raise BrokenFileError(f"{self.what}: XML with more than 10,000 different element names")
         return name
 
 
@@ -103,6 +104,7 @@ def parse(chunks: Iterable[bytes], handler: XmlHandler, *, what: str) -> Iterato
     """
     from lxml import etree
 
+    handler.what = what
     parser = etree.XMLParser(
         target=handler,
         resolve_entities=False,

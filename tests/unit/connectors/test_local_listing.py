@@ -43,6 +43,15 @@ def test_an_entry_carries_the_evidence_of_a_local_file(docs: Path) -> None:
     assert head(Root.parse(docs), "a.md") == entry
 
 
+@pytest.mark.parametrize(("seconds", "nearest"), [(15_000_000_000, (1 << 63) - 1), (-15_000_000_000, -(1 << 63) + 2)])
+def test_a_time_beyond_all_columns_is_the_nearest_that_one_holds(docs: Path, seconds: int, nearest: int) -> None:
+    """`touch -d 2445-01-01`, a copied archive, a broken clock: such a file ended every run before."""
+    status = docs.stat()
+    times = (*[seconds] * 3, *[float(seconds)] * 3, *[seconds * 10**9] * 3)
+    entry = local.describe("a.md", os.stat_result((*tuple(status)[:7], *times)))
+    assert entry.mtime_ns == nearest
+
+
 def test_names_that_are_not_utf8_survive_the_way_there_and_back(docs: Path) -> None:
     raw = b"caf\xe9 \xff.md"
     with open(os.fsencode(docs) + b"/" + raw, "wb") as file:
