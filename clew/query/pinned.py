@@ -25,6 +25,7 @@ from clew.indexer.tables import Table
 from clew.query.cache import cache_directory, writing_to_cache
 from clew.query.candidates import Ordinals, Universe
 from clew.query.catalog import Catalog
+from clew.query.turns import turns
 
 if TYPE_CHECKING:
     from clew.indexer.lexical.assembly import LexicalIndex
@@ -148,12 +149,15 @@ class PinnedIndex:
         return cls(place, snapshot, place.generation(snapshot))
 
     def once(self, name: str, load: Callable[[], T]) -> T:
-        """A part by name, loaded by whoever asks first. Parts load side by side; each only waits for those it is made of."""
+        """A part by name, loaded by whoever asks first. Parts load side by side; each only waits for those it is made of.
+
+        Who loads, or waits for it, computes nothing meanwhile and steps aside for others.
+        """
         parts = self.__dict__
         if name not in parts:
             with self._lock:
                 loading = self._loading.setdefault(name, threading.RLock())
-            with loading:
+            with turns.aside(), loading:
                 if name not in parts:
                     try:
                         parts[name] = load()

@@ -223,14 +223,14 @@ class Searcher:
         """All paths, at once or one after the other. What fails or takes too long is left out, and said."""
         deadline = None if asked.request.timeout is None else time.perf_counter() + asked.request.timeout
         at_once = at_once or deadline is not None  # only a thread can be left behind
-        submit = self._pool.submit if at_once else _done
+        submit: Callable[..., Any] = self._pool.submit if at_once else _done
         if (
             "dense" in names and at_once
         ):  # the model loads (0.17 CPU-s) while the tables do; the dense path says if it cannot
             self._pool.submit(tracing.carried(asked.vector))
         self._pinned.catalog  # noqa: B018 - loaded once, before four threads ask for it
         running: dict[str, Future[tuple[Candidates, float]]] = {
-            name: submit(tracing.carried(self._measured), name, asked, k) for name in names
+            name: submit(turns.carried(tracing.carried(self._measured)), name, asked, k) for name in names
         }
         late: list[str] = []
         for name, future in running.items():

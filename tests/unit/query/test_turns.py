@@ -62,3 +62,37 @@ def test_a_turn_is_given_back_when_its_work_fails() -> None:
             pass
     with turns.turn() as alone:
         assert alone
+
+
+def test_who_steps_aside_lets_others_compute_and_comes_back_without_waiting() -> None:
+    """Also where several threads work for one turn: the place is given away once, and taken back by the last."""
+    turns, begun, done = Turns(1), threading.Barrier(3), threading.Event()
+
+    def load() -> None:
+        with turns.aside(), turns.aside():
+            begun.wait(60)
+            done.wait(60)
+
+    with turns.turn():
+        loaders = [threading.Thread(target=turns.carried(load)) for _ in range(2)]
+        for loader in loaders:
+            loader.start()
+        begun.wait(60)
+        with_place = threading.Event()
+
+        def compute() -> None:
+            with turns.turn() as alone:
+                assert alone
+                with_place.set()
+                done.wait(60)
+                for one in loaders:
+                    one.join(60)  # they do not wait for the place that is held here
+
+        other = threading.Thread(target=compute)
+        other.start()
+        assert with_place.wait(60)
+        done.set()
+        other.join(60)
+        assert not other.is_alive()
+    with turns.turn() as alone:
+        assert alone
