@@ -49,12 +49,13 @@ class Turns:
             yield False
             return
         self._enter()
-        token = _hold.set(_Hold(counts=True))
+        hold = _Hold(counts=True)
+        token = _hold.set(hold)
         try:
             yield self._free == self._places - 1
         finally:
             _hold.reset(token)
-            self._leave()
+            self._leave(hold)
 
     @contextmanager
     def beside(self) -> Iterator[None]:
@@ -73,19 +74,19 @@ class Turns:
         places, wait for.
         """
         hold = _hold.get()
-        if hold is None or not hold.counts:
+        if hold is None:
             yield
             return
         with self._lock:
             hold.aside += 1
-            if hold.aside == 1:
+            if hold.aside == 1 and hold.counts:
                 self._give()
         try:
             yield
         finally:
             with self._lock:
                 hold.aside -= 1
-                if not hold.aside:
+                if not hold.aside and hold.counts:
                     self._free -= 1
 
     def carried(self, function: Callable[P, R]) -> Callable[P, R]:
@@ -111,9 +112,11 @@ class Turns:
             self._waiting.append(gate)
         gate.acquire()  # until it is handed over
 
-    def _leave(self) -> None:
+    def _leave(self, hold: _Hold) -> None:
         with self._lock:
-            self._give()
+            hold.counts = False  # a path that was left behind gives away no place any more, and takes none
+            if not hold.aside:  # else it has been given away already
+                self._give()
 
     def _give(self) -> None:
         """One place more. The lock is held."""

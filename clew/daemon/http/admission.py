@@ -49,10 +49,8 @@ class Admission:
         """
         if self.running + self.waiting >= self._limit + self._queue:
             wait = self._took * (self.waiting + 1) / self._limit
-            raise OverloadedError(
-                f"{self.running} requests are being worked on and {self.waiting} wait for it; more are not taken.",
-                retry_after=min(60.0, wait),
-            )
+            # How many there are is no business of a key that sees a part: it is told when to come again.
+            raise OverloadedError("Too many requests are waiting; more are not taken.", retry_after=min(60.0, wait))
         stop = Stop()
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()

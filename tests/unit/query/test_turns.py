@@ -96,3 +96,27 @@ def test_who_steps_aside_lets_others_compute_and_comes_back_without_waiting() ->
         assert not other.is_alive()
     with turns.turn() as alone:
         assert alone
+
+
+def test_a_path_that_was_left_behind_while_it_loads_neither_frees_a_place_nor_takes_one() -> None:
+    turns, loaded = Turns(1), threading.Event()
+    left: list[threading.Thread] = []
+
+    def load(begun: threading.Event) -> None:
+        with turns.aside():
+            begun.set()
+            loaded.wait(60)
+
+    for _ in range(3):
+        with turns.turn():
+            begun = threading.Event()
+            left.append(threading.Thread(target=turns.carried(load), args=(begun,)))
+            left[-1].start()
+            assert begun.wait(60)
+    with turns.turn() as alone:
+        assert alone  # one place, and this holds it: were places left over, others would seem to compute
+        loaded.set()
+        for one in left:
+            one.join(60)
+    with turns.turn() as alone:
+        assert alone
