@@ -68,7 +68,8 @@ class Judged:
 
 def read_judged(queries: str, qrels: str) -> Judged:
     """Read BEIR's `queries.jsonl` and `qrels.tsv` (gzip too); only questions with a positive judgement count."""
-    return parse_judged(_text(queries), _text(qrels), names=(queries, qrels))
+    judgements = _text(qrels)
+    return parse_judged(_text(queries), judgements, names=(queries, qrels))
 
 
 def parse_judged(queries: str, qrels: str, *, names: tuple[str, str] = ("queries", "qrels")) -> Judged:
