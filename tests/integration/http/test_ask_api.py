@@ -226,8 +226,10 @@ def test_route_comes_before_the_answer_is_there_and_who_goes_stops_it(
 ) -> None:
     """Over a real socket: the first event arrives while the rest is still being worked on, which ends with the connection."""
     stopped: list[BaseException] = []
+    begun = threading.Event()
 
     def endless(*_: Any) -> None:
+        begun.set()
         nothing = threading.Event()
         while not nothing.wait(0.01):
             try:
@@ -253,6 +255,7 @@ def test_route_comes_before_the_answer_is_there_and_who_goes_stops_it(
             while b"\n\n" not in said.partition(b"\r\n\r\n")[2]:
                 said += connection.recv(65_536)
             assert b"event: route" in said
+            assert begun.wait(60)  # who goes before is told so by the search, and nothing is composed
             assert not stopped
         until(lambda: stopped)
     finally:
