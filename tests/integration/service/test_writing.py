@@ -92,12 +92,8 @@ def begun(writing: ProcessWriting, job: Any, progress: Noting) -> tuple[threadin
     return thread, raised
 
 
-def test_a_job_is_done_elsewhere_and_seen_here(
-    writing: ProcessWriting, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_is_done_elsewhere_and_seen_here(writing: ProcessWriting, caplog: pytest.LogCaptureFixture) -> None:
     """One process for all jobs; what it reports, and what it logs, comes out here."""
-    logger = logging.getLogger("clew")
-    monkeypatch.setattr(logger, "propagate", True)
     caplog.set_level(logging.INFO, logger="clew")
     progress = Noting()
     process = writing.do(Pid(), progress)
