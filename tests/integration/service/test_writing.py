@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import pickle
@@ -92,19 +93,20 @@ def begun(writing: ProcessWriting, job: Any, progress: Noting) -> tuple[threadin
     return thread, raised
 
 
-def test_a_job_is_done_elsewhere_and_seen_here(writing: ProcessWriting, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_job_is_done_elsewhere_and_seen_here(caplog: pytest.LogCaptureFixture) -> None:
     """One process for all jobs; what it reports, and what it logs, comes out here."""
     caplog.set_level(logging.INFO, logger="clew")
     progress = Noting()
-    process = writing.do(Pid(), progress)
-    assert process == writing.process_id != os.getpid()
+    with contextlib.closing(ProcessWriting()) as writing:  # its process is told at its start what is worth logging
+        process = writing.do(Pid(), progress)
+        assert process == writing.process_id != os.getpid()
+        assert writing.do(Pid(), Silence()) == process
     assert [one for one in progress.told if not isinstance(one, int)] == [
         ("Counting", 3, "sheep"),
         "one sheep was black",
         "end",
     ]
     assert sum(one for one in progress.told if isinstance(one, int)) == 3
-    assert writing.do(Pid(), Silence()) == process
     told = [record for record in caplog.records if record.name == "clew.jobs"]
     assert [record.getMessage() for record in told] == [f"in process {process}"] * 2
     assert {record.levelno for record in told} == {logging.INFO}
