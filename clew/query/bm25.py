@@ -9,7 +9,7 @@ N, df and lengths count deleted chunks until their segment is merged.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -32,6 +32,7 @@ _HIT_COST = 1.5
 _KEY_COST = 3.5
 _RANGE_COST = 10.0
 _MAX_RANGES = 16
+_MAX_NAMED = 4096  # chunks with an identifier of the question that are fetched to tell who can share a score
 _CHEAP = 3000.0  # below this, thinking about ranges costs more than it saves
 
 
@@ -52,11 +53,20 @@ class Bm25Settings:
 class Bm25Path:
     """BM25 over one snapshot. Thread-safe: holds nothing that a search changes."""
 
-    def __init__(self, index: tantivy.Index, universe: Universe, settings: Bm25Settings | None = None) -> None:
+    def __init__(
+        self,
+        index: tantivy.Index,
+        universe: Universe,
+        settings: Bm25Settings | None = None,
+        *,
+        holders: Callable[[AnalyzedQuestion], Mask] | None = None,
+    ) -> None:
+        """`holders`: which chunks hold a word of a question in title or body, where somebody knows that cheaply."""
         self._schema = index.schema
         self._searcher = index.searcher()
         self._universe = universe
         self._settings = settings or Bm25Settings()
+        self._holders = holders
 
     def search(self, question: AnalyzedQuestion, k: int, allowed: Mask | None = None) -> Candidates:
         """The k best live chunks that hold a word of the question, of those that `allowed` (by ordinal) lets through.
@@ -68,9 +78,11 @@ class Bm25Path:
         if query is None or k <= 0 or not len(self._universe) or not self._searcher.num_docs:
             return Candidates.empty()  # a limit of 0 would panic
         if allowed is None and self._searcher.num_docs <= 2 * len(self._universe):
-            return self._over_fetched(query, k, None, len(self._universe), self._searcher.num_docs)
+            return self._over_fetched(question, query, k, None, len(self._universe), self._searcher.num_docs)
         # A part of a collection stands in segments of the whole: its chunks are sought as a filter's are.
-        return self._filtered(query, k, np.ones(len(self._universe), dtype=np.bool_) if allowed is None else allowed)
+        return self._filtered(
+            question, query, k, np.ones(len(self._universe), dtype=np.bool_) if allowed is None else allowed
+        )
 
     def scores(self, question: AnalyzedQuestion, ordinals: Ordinals) -> Scores:
         """The exact score of given chunks, as `search` would give it; 0 where nothing matches. (n,) float64."""
@@ -95,25 +107,31 @@ class Bm25Path:
 
     # --- fetching ---
 
-    def _filtered(self, query: tantivy.Query, k: int, allowed: Mask) -> Candidates:
+    def _filtered(self, question: AnalyzedQuestion, query: tantivy.Query, k: int, allowed: Mask) -> Candidates:
         """The cheapest of three exact ways: fetch more than k, fetch within ranges of keys, score the allowed keys."""
         ordinals = np.flatnonzero(allowed)
         if not len(ordinals):
             return Candidates.empty()
         hits = k * self._searcher.num_docs / len(ordinals)  # to be fetched for k allowed ones, were they spread evenly
         if _HIT_COST * hits < _CHEAP:
-            return self._over_fetched(query, k, allowed, len(ordinals), self._searcher.num_docs)
+            return self._over_fetched(question, query, k, allowed, len(ordinals), self._searcher.num_docs)
         ranges = _cover(ordinals)
         span = sum(last - first + 1 for first, last in ranges)
         by_range = _RANGE_COST * len(ranges) * self._searcher.num_segments + _HIT_COST * k * span / len(ordinals)
         if _KEY_COST * len(ordinals) <= min(_HIT_COST * hits, by_range):
             return self._among(query, k, ordinals)
         if _HIT_COST * hits <= by_range:
-            return self._over_fetched(query, k, allowed, len(ordinals), self._searcher.num_docs)
-        return self._over_fetched(self._within(query, ranges), k, allowed, len(ordinals), span)
+            return self._over_fetched(question, query, k, allowed, len(ordinals), self._searcher.num_docs)
+        return self._over_fetched(question, self._within(query, ranges), k, allowed, len(ordinals), span)
 
     def _over_fetched(
-        self, query: tantivy.Query, k: int, allowed: Mask | None, live: int, population: int
+        self,
+        question: AnalyzedQuestion,
+        query: tantivy.Query,
+        k: int,
+        allowed: Mask | None,
+        live: int,
+        population: int,
     ) -> Candidates:
         """Fetch until k hits pass. `live`: chunks that may pass, among about `population` that the query may give."""
         documents = self._searcher.num_docs
@@ -124,13 +142,54 @@ class Bm25Path:
             if allowed is not None:
                 keep &= allowed[ordinals]  # -1 reads the last element; it is dropped all the same
             # Chunks with the last fetched score may have twins that were not fetched: the border must be passed.
-            complete = fetched < limit or limit >= documents
-            if complete or int(np.count_nonzero(keep & (scores > scores[-1]))) >= k:
+            if fetched < limit or limit >= documents:
                 return Candidates.best(ordinals[keep], scores[keep], k, self._universe.tie)
-            # A border within a large tie is passed in few steps: each one fetches anew what the one before it did.
+            above = keep & (scores > scores[-1])
+            missing = k - int(np.count_nonzero(above))
+            if missing <= 0:
+                return Candidates.best(ordinals[above], scores[above], k, self._universe.tie)
+            if self._holders is not None and 2 * int(np.count_nonzero(scores == scores[-1])) >= limit:
+                sharing = self._sharing(question, query, scores[-1], missing, allowed)
+                if sharing is not None:
+                    found = np.concatenate([ordinals[above], sharing])
+                    scores = np.concatenate([scores[above], np.full(len(sharing), scores[-1])])
+                    return Candidates.best(found, scores, k, self._universe.tie)
+            # A border within a tie is passed in few steps: each one fetches anew what the one before it did.
             limit = min(documents, limit * 16)
             if allowed is not None and _KEY_COST * live < _HIT_COST * limit:
                 return self._among(query, k, np.flatnonzero(allowed))
+
+    def _sharing(
+        self, question: AnalyzedQuestion, query: tantivy.Query, score: float, wanted: int, allowed: Mask | None
+    ) -> Ordinals | None:
+        """The first chunks, in the universe's order, of many that share a score: `wanted` of them, or all that there are.
+
+        None where to fetch all of them promises to be cheaper, or it is not known who may be among them. What holds a word of
+        the question is scored in that order until there are enough. A word that a fifth of 102,000 chunks hold, in chunks of much
+        the same length (rows of a table, say): 1.1 ms, where fetching 20,000 hits took 7, most of them with the interpreter's lock.
+        """
+        assert self._holders is not None
+        named = sum(self._searcher.doc_freq(IDENT_FIELD, ident) for ident in question.idents)
+        if question.phrases or named > _MAX_NAMED:
+            return None
+        mask = self._holders(question)
+        if named:
+            clauses = list(self._ident_clauses(question.idents))
+            ordinals = self._fetch(_any_of(clauses), named)[0] if clauses else np.empty(0, dtype=np.int64)
+            mask[ordinals[ordinals >= 0]] = True
+        held = np.flatnonzero(mask if allowed is None else mask & allowed)
+        ranks = self._universe.tie[held]
+        found, asked, last, size = np.empty(0, dtype=np.int64), 0, -1, 2 * wanted
+        while len(found) < wanted and asked < len(held):
+            if asked and _KEY_COST * size > _HIT_COST * len(found) / asked * len(held):
+                return None
+            asked = min(asked + size, len(held))
+            border = int(np.partition(ranks, asked - 1)[asked - 1])
+            block = held[(ranks > last) & (ranks <= border)]
+            last = border
+            found = np.concatenate([found, block[self._restricted([query], block) == score]])
+            size = math.ceil(1.3 * (wanted - len(found)) * asked / max(1, len(found)))
+        return found[np.argsort(self._universe.tie[found])][:wanted]
 
     def _among(self, query: tantivy.Query, k: int, ordinals: Ordinals) -> Candidates:
         scores = self._restricted([query], ordinals)

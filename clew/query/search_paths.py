@@ -40,7 +40,13 @@ class SearchPaths:
 
     def bm25(self) -> Bm25Path:
         """Words, by tantivy."""
-        return self._pinned.once("bm25_path", lambda: Bm25Path(self._pinned.lexical.index, self._pinned.universe))
+        pinned = self._pinned
+        return pinned.once(
+            "bm25_path",
+            lambda: Bm25Path(
+                pinned.lexical.index, pinned.universe, holders=lambda question: self.tfidf().holders(question)
+            ),
+        )
 
     def sentences(self) -> SentenceMatch | None:
         """None where the index's embedder cannot compare texts token by token."""

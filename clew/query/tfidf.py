@@ -138,6 +138,17 @@ class TfidfPath:
                 present[i] |= token.of(ordinals) > 0
         return present
 
+    def holders(self, question: AnalyzedQuestion) -> Mask:
+        """Which chunks hold a word of the question, in title or body. (n,)"""
+        held = np.zeros(len(self._universe), dtype=np.bool_)
+        for term in question.terms:
+            for token in self._read(term):
+                if token.ordinals is None:
+                    held |= token.levels > 0
+                else:
+                    held[token.ordinals] = True
+        return held
+
     def _weigh(self, terms: Sequence[Term]) -> list[_Weighted]:
         """The terms that occur, the rarest MAX_TERMS of them, in the question's order."""
         known: list[tuple[int, tuple[_Token, ...]]] = []

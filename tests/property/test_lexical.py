@@ -30,7 +30,8 @@ WORDS = [f"word{i:02}x" for i in range(40)]
 def unpacked(directory: Path, texts: Sequence[str], borders: Sequence[int]) -> list[Path]:
     parts = []
     for low, high in pairwise(borders):
-        analyzed = analyze_chunks([None] * (high - low), texts[low:high], ["en"] * (high - low))
+        titles = [WORDS[number % len(WORDS)] if number % 13 == 0 else None for number in range(low, high)]
+        analyzed = analyze_chunks(titles, texts[low:high], ["en"] * (high - low))
         with SegmentBuilder(directory) as builder:
             builder.add(
                 chunk_keys=np.arange(low, high, dtype=np.int64) * 3 + 1,
@@ -58,7 +59,8 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> tuple[Bm25Path, TfidfPath
     alive = np.flatnonzero(random.random(CHUNKS) > 0.1)
     universe = Universe(keys=alive * 3 + 1, tie=random.permutation(len(alive)).astype(np.int64))
     lexical = open_lexical(parts, parts[0].parents[1])
-    return Bm25Path(lexical.index, universe), TfidfPath(lexical.segments, universe), universe
+    tfidf = TfidfPath(lexical.segments, universe)
+    return Bm25Path(lexical.index, universe, holders=tfidf.holders), tfidf, universe
 
 
 @settings(max_examples=120, deadline=None)

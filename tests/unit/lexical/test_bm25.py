@@ -15,6 +15,7 @@ import pytest
 from clew.indexer.lexical.questions import AnalyzedQuestion, analyze_question
 from clew.query.bm25 import MAX_TERMS, Bm25Path, Bm25Settings
 from clew.query.candidates import Candidates, Mask, Universe
+from clew.query.tfidf import TfidfPath
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "kappa", "theta", "iota", "sigma"]
 TEXTS = [" ".join(WORDS[(i * j + j) % 10] for j in range(1, 3 + i % 9)) for i in range(300)]
@@ -255,6 +256,26 @@ def test_endless_question_keeps_its_rarest_words(build: Build) -> None:
     texts = [" ".join(common)] * 30 + ["needle " + " ".join(common)]
     searched = Searched(build(texts))
     assert searched.hits(" ".join(common) + " needle", 1) == [30]
+
+
+def test_of_many_equal_chunks_few_are_fetched(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of a table share their score by the thousand; which of them come first must not take reading them all."""
+    texts = ["paid in cash" if number % 3 else "not paid yet" for number in range(3000)] + ["invoice-77 paid"]
+    built = build(texts, titles=[None] * 2999 + ["paid", "invoice-77"])
+    searched = Searched(built)
+    question = searched.ask("paid invoice-77")
+    expected = searched.path.search(question, 50)
+    tfidf = TfidfPath(searched.lexical.segments, searched.universe)
+    path = Bm25Path(searched.lexical.index, searched.universe, holders=tfidf.holders)
+    fetched: list[int] = []
+    fetch = path._fetch
+    monkeypatch.setattr(path, "_fetch", lambda query, limit: fetched.append(limit) or fetch(query, limit))
+    found = path.search(question, 50)
+    assert found.ordinals.tolist() == expected.ordinals.tolist()
+    assert found.scores.tolist() == expected.scores.tolist()
+    assert sum(fetched) < 500
+    odd = np.arange(3001) % 2 == 1
+    assert path.search(question, 50, odd).ordinals.tolist() == searched.path.search(question, 50, odd).ordinals.tolist()
 
 
 def test_empty_index_gives_nothing(build: Build) -> None:
