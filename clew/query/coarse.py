@@ -5,7 +5,7 @@ a question is known within bounds (Cauchy and Schwarz), and whoever asks for the
 bound reaches the k-th best lower one: 270 to 340 of 102,000 for 200, of which the exact scores then decide as ever. One search
 among 102,000 vectors of 256 numbers: 0.9 CPU-ms instead of 3.9, and 26 MB of memory are read instead of 104.
 
-The loops are compiled by numba (`clew[jit]`), which takes a second the first time: for processes that stay (`load`, called by
+The loops are compiled by numba (`clew[serve]`, `clew[jit]`), which takes a second the first time: for processes that stay (`load`, called by
 `Index.warm`). Without it everything is as it was. The answers are the same to the last bit either way.
 """
 

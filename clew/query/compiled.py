@@ -2,7 +2,7 @@
 
 Two hops from ten seeds at fan-out 8 over 10M links take a quarter of the time; see `benchmarks/expansion.py`. Nothing here is
 used before `load()`: it takes 4.6 CPU-s the first time and 1.2 with what was kept, too much for one search. A process that
-stays calls it when it warms up (`Index.warm`). Without numba (`clew[jit]`) everything works, in numpy.
+stays calls it when it warms up (`Index.warm`). Without numba (`clew[serve]`, `clew[jit]`) everything works, in numpy.
 """
 
 from __future__ import annotations

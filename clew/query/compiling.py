@@ -1,4 +1,4 @@
-"""Loops that numba compiles where it is installed (`clew[jit]`), kept on disk from process to process where there is a place."""
+"""Loops that numba compiles where it is installed (`clew[serve]`, `clew[jit]`), kept on disk from process to process where there is a place."""
 
 from __future__ import annotations
 
