@@ -198,6 +198,15 @@ class KeyRing:
         self._look()
         return self._locked
 
+    def is_at_hand(self, text: str | None) -> bool:
+        """Whether `locked` and `check` answer at once: the listing is fresh, and there is no secret to be hashed slowly."""
+        if self._looked is None or time.monotonic() - self._looked > LOOK_SECONDS / 2:
+            return False
+        if not self._locked or text is None:
+            return True
+        found = _KEY.fullmatch(text)
+        return found is not None and self._is_proved(found[1], self._keyed(found[2]))
+
     def restrictions(self, collection: str) -> list[Restriction]:
         """The parts of a collection that valid keys are limited to, as far as they are known; the newest key's first."""
         now, records, revoked = time.time(), self._records, self._revoked
@@ -231,11 +240,9 @@ class KeyRing:
         return key
 
     def _proves(self, key: Key | None, secret: str, peer: str) -> bool:
-        keyed = hmac.digest(self._pepper, secret.encode(), "sha256")
-        if key is not None:
-            proved = self._proved.get(key.id)
-            if proved is not None and hmac.compare_digest(proved, keyed):
-                return True
+        keyed = self._keyed(secret)
+        if key is not None and self._is_proved(key.id, keyed):
+            return True
         wait = self._attempts(peer).wait()
         if wait > 0:
             raise OverloadedError("Too many wrong keys came from this address.", retry_after=wait)
@@ -247,6 +254,13 @@ class KeyRing:
         else:
             self._attempts(peer).take()
         return right
+
+    def _keyed(self, secret: str) -> bytes:
+        return hmac.digest(self._pepper, secret.encode(), "sha256")
+
+    def _is_proved(self, key_id: str, keyed: bytes) -> bool:
+        proved = self._proved.get(key_id)
+        return proved is not None and hmac.compare_digest(proved, keyed)
 
     def _attempts(self, peer: str) -> _Bucket:
         with self._lock:

@@ -70,9 +70,15 @@ class Gatekeeper:
         """InvalidKeyError, AccessDeniedError or OverloadedError where there is none."""
         scope = request.scope
         peer = scope["client"][0] if scope.get("client") else "local"
-        # Listing keys and hashing a secret block: not on the thread that serves everybody.
-        if self._keys is not None and await asyncio.to_thread(lambda: self._keys is not None and self._keys.locked):
-            return Access(key=await self._keyed(request, self._keys, peer))
+        keys = self._keys
+        if keys is not None:
+            text = bearer(request.headers)
+            if keys.is_at_hand(text):
+                key = self._keyed(request, keys, text, peer) if keys.locked else None
+            else:  # listing keys and hashing a secret block: not on the thread that serves everybody
+                key = await asyncio.to_thread(lambda: self._keyed(request, keys, text, peer) if keys.locked else None)
+            if key is not None:
+                return Access(key=key)
         forwarded = any(
             name in ("forwarded", "x-real-ip", "via") or name.startswith("x-forwarded-") for name in request.headers
         )
@@ -83,7 +89,7 @@ class Gatekeeper:
             )
         return Access()
 
-    async def _keyed(self, request: Request, keys: KeyRing, peer: str) -> Key:
+    def _keyed(self, request: Request, keys: KeyRing, text: str | None, peer: str) -> Key:
         scope = request.scope
         line: dict[str, Any] = {
             "request_id": scope.get("clew.request_id"),
@@ -92,7 +98,7 @@ class Gatekeeper:
             "path": redacted(scope["path"]),
         }
         try:
-            key = await asyncio.to_thread(keys.check, bearer(request.headers), peer)
+            key = keys.check(text, peer)
         except (InvalidKeyError, OverloadedError) as error:
             audit.warning("refused: %s", type(error).__name__, extra={**line, "refused": type(error).__name__})
             raise

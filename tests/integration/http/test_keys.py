@@ -134,6 +134,22 @@ def test_wrong_keys_are_not_hashed_without_end(tmp_path: Path, keys: Keys, monke
     assert len(hashed) == 5  # once a key
 
 
+def test_what_blocks_is_never_at_hand(tmp_path: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is at hand is looked up on the thread that serves everybody: neither a listing nor a slow hash may happen there."""
+    ring = KeyRing(ObjectStore.open(str(tmp_path / "keys")))
+    monkeypatch.setattr(module, "LOOK_SECONDS", 3600.0)
+    assert not ring.is_at_hand(None)  # never looked
+    made = keys.create()
+    assert ring.locked
+    other = keys.create()  # unknown to the listing that stands
+    assert [ring.is_at_hand(text) for text in (None, "nonsense", made.key, other.key)] == [True, False, False, False]
+    ring.check(made.key, "local")
+    wrong = f"{made.key[:-1]}{'A' if made.key[-1] != 'A' else 'B'}"
+    assert [ring.is_at_hand(text) for text in (made.key, wrong)] == [True, False]
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.0)
+    assert not ring.is_at_hand(made.key)
+
+
 def test_keys_are_not_trusted_when_they_cannot_be_looked_up(
     tmp_path: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
