@@ -26,6 +26,7 @@ from clew.errors import MassDeleteError, ServiceError, WhereError, WriterLostErr
 from clew.indexer.garbage import Retention
 from clew.indexer.progress import Silence
 from clew.indexer.run import RunOptions
+from clew.query.graph_listing import key_of_id, report_rows
 from clew_client.service import GenerateRequest
 from tests.acceptance.commands import write
 from tests.integration.service.jobs import Endless, Pid, Raising
@@ -122,6 +123,26 @@ def test_every_job_of_a_service_can_be_done_elsewhere() -> None:
         ReportRemoval(**place, community_key=7, community=True),
     ):
         assert pickle.loads(pickle.dumps(job)) == job
+
+
+def test_the_graph_is_built_elsewhere_and_a_report_removed_there(writing: ProcessWriting, tmp_path: Path) -> None:
+    texts = [
+        "Orion Ledger is a payment service. Orion Ledger works with Maria Silva.",
+        "Orion Ledger depends on Vault Keeper. Maria Silva runs Vault Keeper.",
+        "Maria Silva wrote about Orion Ledger and Vault Keeper.",
+    ]
+    write(tmp_path, {f"page{number}.md": f"# Page {number}\n\n{text}\n" for number, text in enumerate(texts)})
+    clew.index(str(tmp_path), embedder="none")
+    place = {"root": str(tmp_path), "options": RunOptions()}
+    built = writing.do(GraphBuilding(**place, wish=GenerateRequest(min_size=2)), Silence())
+    with clew.open(str(tmp_path)) as index:
+        assert index.snapshot == built
+        reports = list(report_rows(index.knowledge))
+    assert reports
+    removed = writing.do(ReportRemoval(**place, community_key=key_of_id(reports[0].id), community=False), Silence())
+    assert removed > built
+    with clew.open(str(tmp_path)) as index:
+        assert [row.id for row in report_rows(index.knowledge)] == [row.id for row in reports[1:]]
 
 
 def test_errors_come_back_as_themselves(writing: ProcessWriting) -> None:
