@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -16,7 +17,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from clew.daemon.cluster.settings import ClusterSettings, StageSettings
+from clew.daemon.writing import Look
+from clew.daemon.writing_process import ProcessWriting
 from clew.errors import CrashedParserError, ServiceError
+from clew.indexer.progress import Silence
+from clew.indexer.run import RunOptions
 from tests.acceptance.commands import environment, write
 from tests.integration.cluster.raylets import Raylets, raylets
 from tests.property.index_content import assert_clean, content, pinned
@@ -85,8 +91,6 @@ def on_cluster(
     cluster: Raylets, root: Path, *, workers: int = 2, watched: Callable[[Any], None] = lambda _: None
 ) -> Any:
     from clew.daemon.cluster.coordinator import index_on_cluster
-    from clew.daemon.cluster.settings import ClusterSettings, StageSettings
-    from clew.indexer.run import RunOptions
 
     return index_on_cluster(
         str(root),
@@ -107,6 +111,14 @@ def test_the_index_is_the_one_that_one_machine_builds(cluster: Raylets, tmp_path
     report = on_cluster(cluster, root, workers=1)
     assert (report.files.changed, report.files.unchanged) == (1, 151)
 
+    (root / "page0002.md").write_text("# One more\n\nAbout keys.\n")
+    with contextlib.closing(ProcessWriting()) as writing:  # as a service has it done
+        settings = ClusterSettings(address=cluster.address)
+        look = Look(root=str(root), options=RunOptions(embedder="hashing:16"), owner="docs#1", cluster=settings)
+        report = writing.do(look, Silence())
+    assert (report.files.changed, report.files.unchanged) == (1, 151)
+    assert_clean(pinned(root))
+
 
 def test_rows_are_read_where_they_lie(cluster: Raylets, tmp_path: Path) -> None:
     """Zero-copy: the buffers of a table lie in the object store's mapping, and nobody can write to them."""
@@ -115,7 +127,6 @@ def test_rows_are_read_where_they_lie(cluster: Raylets, tmp_path: Path) -> None:
     from clew.connectors.patterns import Selection
     from clew.daemon.cluster.pool import ClusterPool
     from clew.daemon.cluster.session import connected
-    from clew.daemon.cluster.settings import ClusterSettings, StageSettings
     from clew.indexer.intake import FileGroup, FileTask, Intake
     from clew.indexer.sandbox import Produced
     from clew.indexer.settings import GenerationSettings
@@ -143,7 +154,6 @@ def test_rows_are_read_where_they_lie(cluster: Raylets, tmp_path: Path) -> None:
 
 def test_what_no_worker_can_do_is_said(cluster: Raylets, tmp_path: Path) -> None:
     from clew.daemon.cluster.session import connected
-    from clew.daemon.cluster.settings import ClusterSettings
 
     with pytest.raises(ServiceError, match="ray start --head"), connected(ClusterSettings(address="127.0.0.1:1")):
         pass
@@ -262,7 +272,6 @@ def test_a_run_outlives_the_command_that_began_it(
 def test_a_group_that_kills_its_workers_is_given_up(cluster: Raylets, tmp_path: Path) -> None:
     from clew.daemon.cluster.pool import ClusterPool
     from clew.daemon.cluster.session import connected
-    from clew.daemon.cluster.settings import ClusterSettings, StageSettings
     from clew.indexer.sandbox import Failed, Produced
     from tests.integration.cluster.deadly import Deadly, group_of
 
