@@ -6,6 +6,7 @@ request is wrong, 3 storage or a service failed, 130 interrupted.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from functools import cache
@@ -99,6 +100,7 @@ def _commands() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run one command, and end the process with its exit status."""
     _commands()
+    _open_closed_streams()
     status = 0
     try:
         result = app(args=arguments, prog_name="clew", standalone_mode=False)
@@ -121,12 +123,57 @@ def main(arguments: list[str] | None = None) -> None:
         _say("Interrupted. What was published stands; the next run goes on from there.")
         status = 130
     except BrokenPipeError:  # the reader of our output has gone (`| head`)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
     except ClewError as error:
         _say(str(error))
         status = error.exit_code
-    sys.stdout.flush()
+    except OSError as error:
+        _say(_system_fault(error))
+        status = 3
+    try:
+        sys.stdout.flush()
+    except OSError as error:  # what an error left unwritten
+        _discard_output()
+        if not isinstance(error, BrokenPipeError):
+            _say(_system_fault(error))
+            status = status or 3
     raise SystemExit(status)
+
+
+def _open_closed_streams() -> None:
+    """Where a stream was closed by who started this process (`>&-`), what goes there is dropped.
+
+    Its number is taken: the next file that is opened would get it, a file of the index, say, and libraries that are not
+    Python's write their warnings to number 2 whatever that is.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - as long as the process
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - as long as the process
+
+
+def _discard_output() -> None:
+    """What could not be written is not tried again as the process ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _system_fault(error: OSError) -> str:
+    """An error of the system that no part of clew expected where it came; of our own output, if it names no file."""
+    from clew.connectors.retries import advice, reason
+
+    if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF):
+        _discard_output()
+        return f"The output cannot be written: {reason(error)}. What comes out here is not complete."
+    name = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+    return f"{name}{reason(error)}. {advice(error)}"
 
 
 def _say(message: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -61,8 +62,9 @@ def _write(text: str) -> None:
 
 
 def say(message: str) -> None:
-    """A line on stderr."""
-    print(plain(message), file=sys.stderr, flush=True)
+    """A line on stderr; work goes on where it cannot be written (the disk of a log is full, its reader has gone)."""
+    with suppress(OSError):
+        print(plain(message), file=sys.stderr, flush=True)
 
 
 def size_text(count: float) -> str:

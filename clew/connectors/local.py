@@ -243,10 +243,18 @@ def base(selection: Selection) -> Selection:
 
 def with_ignore_file(selection: Selection, folder: str, where: bytes) -> Selection:
     """The selection with the rules of the folder's own ignore file, if it has one."""
+    path = where + b"/" + IGNORE_FILE.encode()
     try:
-        descriptor = open_regular(where + b"/" + IGNORE_FILE.encode())
+        descriptor = open_regular(path)
     except (FileNotFoundError, IsADirectoryError):
         return selection
+    except PermissionError as error:
+        if not os.path.lexists(path):  # it is the folder that may not be looked into, which listing it says better
+            raise
+        raise ListingError(
+            f"{decode(path)} cannot be read: {error.strerror}. It says what belongs to the collection: give this user the "
+            "right to read it, or remove it."
+        ) from error
     with open(descriptor, "rb") as file:
         text = file.read(_IGNORE_FILE_BYTES)
     return selection.with_rules(folder, text.decode("utf-8-sig", "surrogateescape"))

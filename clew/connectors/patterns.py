@@ -183,7 +183,9 @@ class Selection:
 
     def with_rules(self, folder: str, text: str) -> Selection:
         """This selection below `folder`, whose `.clewignore` holds `text`."""
-        rules = IgnoreRules(folder=folder, lines=tuple(text.splitlines()), above=self.ignore_rules)
+        # As Git parts lines; a file's name may hold what else `str.splitlines` cuts at (U+2028, U+0085, form feeds).
+        lines = tuple(line.removesuffix("\r") for line in text.split("\n"))
+        rules = IgnoreRules(folder=folder, lines=lines, above=self.ignore_rules)
         return replace(self, ignore_rules=rules)
 
     def reserving(self, *folders: str) -> Selection:

@@ -9,6 +9,7 @@ throttled together does not come back together.
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -205,23 +206,57 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+_IN_WORDS = re.compile(r"\(os error (\d+)\)|\bOs \{ code: (\d+),|\[errno (\d+)\]", re.IGNORECASE)
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_PLACES = "the index (--index), the page cache (XDG_CACHE_HOME) or temporary files (TMPDIR)"
+_AGAIN = "then run the command again. What was published stands."
+#: What to do about what a system says of a disk or of a limit; never that something is damaged.
+_ADVICE = {
+    **dict.fromkeys(_FULL, f"The disk is full: make room, or choose another one for {_PLACES}; {_AGAIN}"),
+    errno.EFBIG: f"A limit of this user (`ulimit -f`) or of the file system allows no larger file: raise it, or choose another "
+    f"disk for {_PLACES}; {_AGAIN}",
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "Give this user the right to it."),
+    errno.EROFS: f"This disk can only be read: mount it for writing, or choose another one for {_PLACES}.",
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), f"Too many files are open: raise the limit (`ulimit -n`); {_AGAIN}"),
+    errno.EIO: "The disk failed: see what the system's log says of it.",
+}
+
+
+def system_error(error: BaseException) -> int | None:
+    """The system's number of an error; Lance, Arrow and tantivy tell it in words alone. None where it is none of the system's."""
+    number = getattr(error, "errno", None)
+    if isinstance(number, int):
+        return number
+    found = _IN_WORDS.search(str(error))
+    return int(next(filter(None, found.groups()))) if found is not None else None
+
+
 def is_full(error: BaseException) -> bool:
-    """Whether a disk is full, or a quota used up; Lance and tantivy say so in words alone."""
-    return getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "No space left on device" in str(error)
+    """Whether a disk is full, or a quota used up, by what this error or those that it comes from say."""
+    one: BaseException | None = error
+    while one is not None:
+        if system_error(one) in _FULL or "No space left on device" in str(one):
+            return True
+        one = one.__cause__
+    return False
+
+
+def system_advice(error: BaseException) -> str | None:
+    """What to do next about an error of the system; None where it is none, or tells of nothing that can be done."""
+    number = errno.ENOSPC if is_full(error) else system_error(error)
+    return _ADVICE.get(number) if number is not None else None
 
 
 def advice(error: BaseException) -> str:
     """What to do next about a storage error."""
     status, code = http_status(error), error_code(error)
-    if is_full(error):
-        return (
-            "The disk is full: make room, or choose another one for the index (--index), the page cache (XDG_CACHE_HOME) or "
-            "temporary files (TMPDIR); then run the command again. What was published stands."
-        )
-    if isinstance(error, PermissionError) or status in (401, 403) or type(error).__name__ == "NoCredentialsError":
+    of_a_service = isinstance(error, PermissionError) and error.filename is None
+    if of_a_service or status in (401, 403) or type(error).__name__ == "NoCredentialsError":
         return "Check the credentials and permissions."
     if code == "NoSuchBucket":
         return "Check the bucket's name."
+    if (known := system_advice(error)) is not None:
+        return known
     if is_transient(error):
         return "Storage kept failing; try again later."
     return "Check the path and the storage options."

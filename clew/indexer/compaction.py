@@ -23,9 +23,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from clew.errors import DamagedIndexError, ObjectMissingError
+from clew.errors import ObjectMissingError
 from clew.indexer import faults
 from clew.indexer.batch import statistics
+from clew.indexer.damage import damage
 from clew.indexer.links.edges import fold_deltas
 from clew.indexer.links.linkpass import renew_edges
 from clew.indexer.number_sets import distinct_numbers
@@ -306,9 +307,10 @@ def segment_keys(writer: Writer, ref: SegmentRef) -> NDArray[np.int64]:
             with zipfile.ZipFile(local) as archive:
                 table = pa.ipc.open_file(archive.read(KEYS)).read_all()
     except (ObjectMissingError, OSError, zipfile.BadZipFile, KeyError, pa.ArrowInvalid) as error:
-        raise DamagedIndexError(
-            f"Reading the lexical segment {ref.id} of the index at {writer.place.address}: {error}. Part of the index was "
-            "deleted or altered; rebuild it with `clew index --full`."
+        raise damage(
+            f"Reading the lexical segment {ref.id} of the index at {writer.place.address}",
+            error,
+            ". Part of the index was deleted or altered; rebuild it with `clew index --full`.",
         ) from error
     keys: NDArray[np.int64] = table[KEY_FIELD].combine_chunks().to_numpy()
     return keys

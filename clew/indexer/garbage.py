@@ -15,20 +15,25 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from math import inf
+from typing import TYPE_CHECKING, Any
 
 from clew.connectors.objects import ObjectStore, Stored
-from clew.errors import NoSuchSnapshotError, ObjectExistsError
+from clew.connectors.retries import is_full
+from clew.errors import ClewError, NoSuchSnapshotError, ObjectExistsError, StorageError
 from clew.indexer import faults
+from clew.indexer.epochs import WriterLease
 from clew.indexer.links.edges import edge_name
 from clew.indexer.pins import pins
 from clew.indexer.place import Place
 from clew.indexer.progress import Progress, Silence
 from clew.indexer.snapshots import FOLDER, Snapshot, generation_name, object_name
-from clew.indexer.upkeep import Upkeep
+
+if TYPE_CHECKING:
+    from clew.indexer.upkeep import Upkeep
 
 RETENTION_SECONDS = 24 * 3600.0
 ORPHAN_SECONDS = 3600.0
@@ -95,13 +100,34 @@ def sweep(upkeep: Upkeep, retention: Retention | None = None, progress: Progress
 
     It may end anywhere: `progress` may raise to end it.
     """
-    return _Sweep(upkeep, retention or Retention(), progress or Silence()).run()
+    return _Sweep(upkeep.place, upkeep.lease, retention or Retention(), progress or Silence()).run()
+
+
+@contextmanager
+def reclaiming(place: Place, lease: WriterLease) -> Iterator[None]:
+    """Where the disk gets full inside, what was written and not published is removed before the error goes on.
+
+    Otherwise each attempt would leave its parts, a service's attempts would take all room that others make, and `clew gc`,
+    which has to write a few bytes to begin, could not remove them. Nothing that a snapshot names goes, however old.
+    """
+    try:
+        yield
+    except StorageError as error:
+        if is_full(error) and not error.ambiguous:
+            with suppress(ClewError, OSError, ValueError):  # the full disk is what is to be told
+                _Sweep(place, lease, Retention(superseded=inf, older_than=0.0), Silence()).run()
+        raise
 
 
 def store_clock(store: ObjectStore) -> int:
-    """The time by the store's own clock: nanoseconds since 1970, UTC."""
+    """The time by the store's own clock: nanoseconds since 1970, UTC. By this machine's, where the store is full."""
     name = f"probes/{uuid.uuid4().hex}"
-    store.put(name, b"time")
+    try:
+        store.put(name, b"time")
+    except StorageError as error:
+        if not is_full(error):
+            raise
+        return time.time_ns()
     try:
         stored = store.stat(name)
     finally:
@@ -127,11 +153,11 @@ def snapshots_to_keep(
 
 
 class _Sweep:
-    def __init__(self, upkeep: Upkeep, retention: Retention, progress: Progress) -> None:
-        self._upkeep = upkeep
+    def __init__(self, place: Place, lease: WriterLease, retention: Retention, progress: Progress) -> None:
+        self._lease = lease
         self._progress = progress
-        self._place: Place = upkeep.place
-        self._store: ObjectStore = upkeep.place.store
+        self._place = place
+        self._store: ObjectStore = place.store
         self._retention = retention
         self._done = Swept()
         self._now = store_clock(self._store)
@@ -213,7 +239,7 @@ class _Sweep:
             self._done.objects += len(gone)
             self._done.bytes += sum(manifests[version].size for version in gone)
         elif gone:
-            self._upkeep.lease.check()
+            self._lease.check()
             # Exactly these versions, and what only they refer to; files of nobody are left to us, as Lance spares them for
             # seven days or, when told not to, takes those of a commit under way.
             told = self._open(uri, None).cleanup_old_versions(
@@ -321,7 +347,7 @@ class _Sweep:
             self._done.objects += len(batch)
             self._done.bytes += sum(known[name].size for name in batch if name in known)
             if not self._retention.dry_run:
-                self._upkeep.lease.check()
+                self._lease.check()
                 self._store.delete(batch)
 
 

@@ -34,6 +34,7 @@ from clew.indexer.embedders.protocol import Embedder
 from clew.indexer.epochs import WriterLease
 from clew.indexer.equipment import Equipment
 from clew.indexer.focus import Focus, focus_on
+from clew.indexer.garbage import reclaiming
 from clew.indexer.intake import FileGroup, FileTask, Intake
 from clew.indexer.links.known_weights import KnownWeights
 from clew.indexer.links.linking import arrival_hashes
@@ -116,7 +117,11 @@ def run_index(
     root = Root.parse(root_text, options.storage_options).require()
     place = Place.open(root.index_place(options.index), options.storage_options)
     equipment.probe(place.store)
-    with WriterLease.acquire(place.store, wait=options.wait, say=progress.say) as lease, frugal():
+    with (
+        WriterLease.acquire(place.store, wait=options.wait, say=progress.say) as lease,
+        reclaiming(place, lease),
+        frugal(),
+    ):
         noted = Noted(progress)
         lease.tells = noted.state
         return IndexRun(root, place, lease, options, noted, equipment).run()

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from clew.connectors.retries import advice, is_full
+from clew.connectors.retries import system_advice
 from clew.errors import DamagedIndexError, StorageError
 from clew.indexer.graph.schemas import graph_schemas
 from clew.indexer.number_sets import distinct_numbers
@@ -104,6 +104,8 @@ class Table:
             opened: Any = lance.dataset(self.uri, version=version, storage_options=dict(self.storage_options) or None)
             return cast("lance.LanceDataset", opened)
         except (ValueError, OSError) as error:
+            if system_advice(error) is not None:
+                raise self._failed("Opening", error) from error
             raise self._explained(
                 f"Opening table {self.name} at version {version} ({self.uri}): {error}. Part of the index was deleted or "
                 "altered; rebuild it with `clew index --full`."
@@ -131,8 +133,8 @@ class Table:
         try:
             yield
         except (OSError, ValueError) as error:
-            if isinstance(error, OSError) and "not found" not in str(error).lower():
-                raise StorageError(f"Reading table {self.name} at {self.uri}: {error}; try again.") from error
+            if system_advice(error) or (isinstance(error, OSError) and "not found" not in str(error).lower()):
+                raise self._failed("Reading", error) from error
             cause = _IN_ITS_SOURCE.sub("", " ".join(str(error).split()))[:300]
             raise self._explained(
                 f"Reading table {self.name} at version {self.version} ({self.uri}): {cause}. Part of the index was deleted "
@@ -291,9 +293,7 @@ class Table:
         raise StorageError(f"Committing to table {self.name} at {self.uri}: other commits came in between; try again.")
 
     def _failed(self, doing: str, error: Exception) -> StorageError:
-        cause = _IN_ITS_SOURCE.sub("", " ".join(str(error).split()))
-        next_step = advice(error) if is_full(error) else "Try again."
-        return StorageError(f"{doing} table {self.name} at {self.uri}: {cause}. {next_step}")
+        return _failure(doing, self.name, self.uri, error)
 
     def _fragment(self, number: int) -> Any:
         fragment = self.dataset.get_fragment(number)
@@ -307,7 +307,10 @@ class Table:
         """Make the pinned version's content the newest version again, and pin that."""
         self.guard()
         dataset: Any = self._open(self.version)
-        dataset.restore()  # moves the dataset to the version that this made: whatever is newest by now may be another's
+        try:
+            dataset.restore()  # moves it to the version that this made: whatever is newest by now may be another's
+        except OSError as error:
+            raise self._failed("Restoring", error) from error
         self.version, self._dataset = dataset.version, dataset
 
     def is_newest(self) -> bool:
@@ -353,16 +356,8 @@ def create_tables(
     uris: Mapping[str, str], schemas: Mapping[str, pa.Schema], storage_options: Mapping[str, str]
 ) -> None:
     """Create empty tables for a new generation."""
-    import lance
-
     for name, schema in schemas.items():
-        lance.write_dataset(
-            schema.empty_table(),
-            uris[name],
-            schema=schema,
-            mode="create",
-            storage_options=dict(storage_options) or None,
-        )
+        _create(name, uris[name], schema, storage_options, "create")
 
 
 def open_tables(
@@ -383,14 +378,27 @@ def open_tables(
 
 def create_or_empty(name: str, uri: str, schema: pa.Schema, storage_options: Mapping[str, str]) -> Table:
     """An empty table of this schema, which no snapshot names yet, whatever a writer that was killed left in its place."""
+    try:
+        version = _create(name, uri, schema, storage_options, "create")
+    except StorageError as error:
+        if "already exists" not in str(error).lower():
+            raise
+        version = _create(name, uri, schema, storage_options, "overwrite")
+    return Table(name=name, uri=uri, schema=schema, version=version, storage_options=storage_options)
+
+
+def _create(name: str, uri: str, schema: pa.Schema, storage_options: Mapping[str, str], mode: str) -> int:
+    """The version of a table that was made, without rows."""
     import lance
 
     options = dict(storage_options) or None
-    empty = schema.empty_table()
     try:
-        made: Any = lance.write_dataset(empty, uri, schema=schema, mode="create", storage_options=options)
+        made: Any = lance.write_dataset(schema.empty_table(), uri, schema=schema, mode=mode, storage_options=options)
     except OSError as error:
-        if "already exists" not in str(error).lower():
-            raise StorageError(f"Creating table {name} at {uri}: {error}; try again.") from error
-        made = lance.write_dataset(empty, uri, schema=schema, mode="overwrite", storage_options=options)
-    return Table(name=name, uri=uri, schema=schema, version=made.version, storage_options=storage_options)
+        raise _failure("Creating", name, uri, error) from error
+    return int(made.version)
+
+
+def _failure(doing: str, name: str, uri: str, error: Exception) -> StorageError:
+    cause = _IN_ITS_SOURCE.sub("", " ".join(str(error).split()))
+    return StorageError(f"{doing} table {name} at {uri}: {cause}. {system_advice(error) or 'Try again.'}")

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from clew.indexer.epochs import WriterLease
+from clew.indexer.garbage import reclaiming
 from clew.indexer.place import Place
 from clew.indexer.writer import Writer
 
@@ -41,5 +42,5 @@ class Upkeep:
 def upkeep_of(place: Place, *, wait: float = 60.0, say: Callable[[str], None] = lambda _: None) -> Iterator[Upkeep]:
     """Hold the lease of an index that is there. Raises NoIndexError, WriterBusyError."""
     place.snapshots.require()
-    with WriterLease.acquire(place.store, wait=wait, say=say) as lease:
+    with WriterLease.acquire(place.store, wait=wait, say=say) as lease, reclaiming(place, lease):
         yield Upkeep(writer=Writer.resume(place, lease, place.snapshots.require()), lease=lease)

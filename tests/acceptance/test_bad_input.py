@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from io import StringIO
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
 import clew.indexer.run as run
+from clew.cli.main import main
 from tests.acceptance.commands import Done, clew, write
 from tests.acceptance.faults import DyingIntake, FaultyIntake, ordinary_rights
 from tests.samples.office import sample_docx, sample_epub, sample_pptx
@@ -213,4 +220,84 @@ def test_unreadable_folder_ends_the_run_and_deletes_nothing(root: Path) -> None:
         assert str(root / "z") in done.err
     finally:
         (root / "z").chmod(0o755)
+    (root / ".clewignore").touch(0)
+    with ordinary_rights():
+        done = index(root)
+    assert done.status == 3
+    assert f"{root}/.clewignore cannot be read: Permission denied." in done.sentence
     assert_good_files_are_found(root)
+
+
+def test_part_of_an_index_that_may_not_be_read_is_not_called_damaged(root: Path) -> None:
+    """Told to rebuild, a user would lose hours, or an index that somebody else reads."""
+    write(root, GOOD)
+    assert index(root).status == 0
+    parts = [*(root / ".clew").glob("generations/*/tables/chunks.lance/data/*")]
+    for part in parts:
+        part.chmod(0)
+    with ordinary_rights():
+        done = clew("search", root, "ebb", "--paths", "bm25")
+    assert parts
+    assert done.status == 3
+    assert "Permission denied" in done.sentence
+    assert "Give this user the right to it" in done.sentence
+    assert "rebuild" not in done.sentence
+
+
+def test_full_disk_leaves_no_part_of_what_was_not_published(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each attempt left its rows before, until there was no room for `clew gc` to begin, nor for anybody else."""
+
+    def full(source: object, target: object, length: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def parts() -> set[Path]:
+        return {path for kind in ("data", "lexical") for path in (root / ".clew/generations").glob(f"**/{kind}/*")}
+
+    write(root, {"a.md": GOOD["a.md"]})
+    assert index(root).status == 0
+    published = parts()
+    write(root, GOOD)
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "copyfileobj", full)  # by which a segment is written, after rows of three tables
+        for _ in range(2):
+            done = index(root)
+            assert done.status == 3
+            assert "The disk is full: make room" in done.sentence
+            assert parts() == published
+    assert clew("check", root, "--deep").status == 0
+    assert index(root).status == 0
+    assert_good_files_are_found(root)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_output_that_cannot_be_written_is_told_and_messages_that_cannot_end_nothing(
+    root: Path,
+) -> None:
+    """A list on a full disk ended in a traceback, and with 1, which says that something was found wrong in the index."""
+    write(root, GOOD)
+    arguments = ["index", str(root), "--embedder", "hashing:32", "--workers", "0"]
+    with on_a_full_disk() as log, redirect_stderr(log), redirect_stdout(StringIO()):
+        command(arguments, expected=0)
+    with on_a_full_disk() as listed, redirect_stdout(listed), redirect_stderr(StringIO()) as said:
+        command(["files", str(root)], expected=3)
+    assert said.getvalue() == (
+        "clew: The output cannot be written: No space left on device. What comes out here is not complete.\n"
+    )
+
+
+@contextmanager
+def on_a_full_disk() -> Iterator[TextIO]:
+    """A stream that takes nothing; what it still holds at the end is lost, too."""
+    stream = open("/dev/full", "w", encoding="utf-8")  # noqa: SIM115 - closing it fails as writing does
+    try:
+        yield stream
+    finally:
+        with suppress(OSError):
+            stream.close()
+
+
+def command(arguments: list[str], *, expected: int) -> None:
+    """Run a command with the streams as they are."""
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == expected

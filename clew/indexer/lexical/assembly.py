@@ -31,8 +31,8 @@ import tantivy
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from clew.connectors.retries import advice, is_full
-from clew.errors import DamagedIndexError, FormatVersionError, StorageError
+from clew.errors import DamagedIndexError, FormatVersionError
+from clew.indexer.damage import damage
 from clew.indexer.lexical.postings import Postings
 from clew.indexer.lexical.segment import (
     KEY_FIELD,
@@ -48,6 +48,7 @@ from clew.indexer.lexical.segment import (
 )
 from clew.indexer.snapshots import content_of
 
+_REMOVE = "; remove that folder and try again"
 _PARTIAL = ".partial-"
 
 
@@ -110,11 +111,7 @@ def unpack(source: bytes | Path, cache_dir: Path, *, segment_id: str) -> Path:
         _check_sizes(work, _statistics(work))
     except (zipfile.BadZipFile, OSError) as error:
         shutil.rmtree(work, ignore_errors=True)
-        if is_full(error):  # of the cache's disk; nothing is wrong with the segment
-            raise StorageError(
-                f"Unpacking the lexical segment {segment_id} into {home}: no space left on device. {advice(error)}"
-            ) from error
-        raise DamagedIndexError(f"unpacking the lexical segment {segment_id} into {home}: {error}") from error
+        raise damage(f"unpacking the lexical segment {segment_id} into {home}", error) from error
     except DamagedIndexError:
         shutil.rmtree(work, ignore_errors=True)
         raise
@@ -163,9 +160,7 @@ def _open(place: Path | None) -> tantivy.Index:
         register_tokenizers(index)
         index.reload()
     except (OSError, ValueError) as error:
-        raise DamagedIndexError(
-            f"opening the lexical index in {place}: {error}; remove that folder and try again"
-        ) from error
+        raise damage(f"opening the lexical index in {place}", error, _REMOVE) from error
     return index
 
 
@@ -247,16 +242,14 @@ def segment_identity(source: bytes | Path) -> str:
     try:
         return file_id(source)
     except OSError as error:
-        raise DamagedIndexError(f"reading the lexical segment {source}: {error}") from error
+        raise damage(f"reading the lexical segment {source}", error) from error
 
 
 def _statistics(part: Path) -> SegmentStatistics:
     try:
         statistics = SegmentStatistics.model_validate_json((part / META).read_bytes())
     except (OSError, ValidationError) as error:
-        raise DamagedIndexError(
-            f"reading the lexical segment in {part}: {error}; remove that folder and try again"
-        ) from error
+        raise damage(f"reading the lexical segment in {part}", error, _REMOVE) from error
     if statistics.format != SEGMENT_FORMAT:
         raise FormatVersionError(
             f"the lexical segment {part.name} has format {statistics.format}, this clew reads {SEGMENT_FORMAT}; "
@@ -283,5 +276,5 @@ def _keys(part: Path) -> NDArray[np.int64]:
         table = pa.ipc.open_file(pa.memory_map(str(part / KEYS))).read_all()
         keys: NDArray[np.int64] = table.column(KEY_FIELD).combine_chunks().to_numpy()
     except (OSError, pa.ArrowInvalid, KeyError) as error:
-        raise DamagedIndexError(f"reading the keys of the lexical segment in {part}: {error}") from error
+        raise damage(f"reading the keys of the lexical segment in {part}", error) from error
     return keys

@@ -18,6 +18,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from clew.errors import DamagedIndexError
+from clew.indexer.damage import damage
 
 Rows = NDArray[np.uint32]  # positions of chunks in their segment
 
@@ -129,9 +130,7 @@ class Postings:
         try:
             table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
         except (OSError, pa.ArrowInvalid) as error:
-            raise DamagedIndexError(
-                f"reading the postings {path}: {error}; rebuild with `clew index --full`"
-            ) from error
+            raise damage(f"reading the postings {path}", error, "; rebuild with `clew index --full`") from error
         if table.schema != POSTINGS:
             raise DamagedIndexError(
                 f"the postings {path} have other columns than expected; rebuild with `clew index --full`"

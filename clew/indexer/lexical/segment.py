@@ -28,7 +28,7 @@ import tantivy
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from clew.connectors.retries import advice, is_full
+from clew.connectors.retries import reason, system_advice
 from clew.errors import StorageError
 from clew.indexer.lexical.postings import PostingsBuilder, write_postings
 
@@ -179,10 +179,10 @@ class SegmentBuilder:
         try:
             yield
         except (OSError, ValueError) as error:
-            if not is_full(error):
+            if (next_step := system_advice(error)) is None:
                 raise
             raise StorageError(
-                f"Building a lexical segment in {self._directory}: no space left on device. {advice(error)}"
+                f"Building a lexical segment in {self._directory}: {reason(error)}. {next_step}"
             ) from error
 
     def _finish(self) -> SegmentFile:

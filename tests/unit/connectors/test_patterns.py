@@ -152,6 +152,15 @@ def test_a_bad_line_of_an_ignore_file_spoils_no_other(caplog: pytest.LogCaptureF
     assert "sub/.clewignore" in caplog.text
 
 
+def test_lines_of_an_ignore_file_end_where_gits_do() -> None:
+    """A name may hold what Python also takes for the end of a line."""
+    selection = Selection().with_rules("", "one\u2028two.md\r\nthree\x0cfour\x85.md\n")
+    assert not selection.admits("one\u2028two.md")
+    assert not selection.admits("three\x0cfour\x85.md")
+    assert selection.admits("two.md")
+    assert selection.admits("one")
+
+
 def test_a_virtual_environment_is_recognised_by_its_marker() -> None:
     assert Selection().marker("tools/venv") == "tools/venv/pyvenv.cfg"
     assert Selection().marker("tools/prevent") is None

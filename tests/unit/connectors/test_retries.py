@@ -8,8 +8,9 @@ from typing import Any
 import botocore.exceptions as aws
 import pytest
 
-from clew.connectors.retries import RetryPolicy, is_transient, reason, retry, storage_errors, was_refused
-from clew.errors import ListingError, ObjectMissingError, StorageError
+from clew.connectors.retries import RetryPolicy, advice, is_transient, reason, retry, storage_errors, was_refused
+from clew.errors import DamagedIndexError, ListingError, ObjectMissingError, StorageError
+from clew.indexer.damage import damage
 
 QUICK = RetryPolicy(attempts=4, first=0.001, longest=0.002)
 
@@ -103,3 +104,28 @@ def test_errors_say_what_was_done_to_what_and_what_to_do() -> None:
     ):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert reason(ValueError("two\nlines")) == "ValueError: two lines"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError("LanceError(IO): File too large (os error 27), src/x.rs:12:3"), "allows no larger file"),
+        (OSError(f"LanceError(IO): Disk quota exceeded (os error {errno.EDQUOT})"), "The disk is full"),
+        (ValueError('IoError { io_error: Os { code: 28, kind: StorageFull, message: "" } }'), "The disk is full"),
+        (OSError(errno.EROFS, "Read-only file system", "x"), "can only be read"),
+        (ValueError("External error: LanceError(IO): Too many open files (os error 24)"), "ulimit -n"),
+        (PermissionError(errno.EACCES, "Permission denied", "x"), "Give this user the right"),
+        (PermissionError("Access Denied"), "Check the credentials"),
+        (OSError("LanceError(IO): Object not found (os error 2)"), "Check the path"),
+    ],
+)
+def test_what_to_do_is_told_of_the_systems_errors_whoever_words_them(error: Exception, said: str) -> None:
+    """Lance, Arrow and tantivy tell the system's number in words alone: 'try again' helps nobody with a full quota."""
+    assert said in advice(error)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"), [(OSError(errno.EIO, "I/O"), StorageError), (KeyError("x"), DamagedIndexError)]
+)
+def test_part_that_is_kept_from_being_read_is_told_from_a_damaged_one(error: Exception, kind: type[Exception]) -> None:
+    assert type(damage("reading x", error)) is kind
