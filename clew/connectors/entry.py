@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: The times a 64-bit count of nanoseconds holds (1677 to 2262), but for two numbers that stand for "none" in arrays.
-_EARLIEST, _LATEST = -(1 << 63) + 2, (1 << 63) - 1
+#: The times a 64-bit count of nanoseconds holds (1677 to 2262), but for the numbers that stand for "none" in arrays and "never" in tables.
+_EARLIEST, _LATEST = -(1 << 63) + 2, (1 << 63) - 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -27,7 +27,7 @@ from clew.errors import (
     UnreadableFileError,
 )
 from clew.indexer.chunks import Chunk, TokenCounter, embedded_text
-from clew.indexer.extract.document import Block, Document, ExtractionLimits, Link, RecordColumns, Source
+from clew.indexer.extract.document import Block, Document, Extraction, ExtractionLimits, Link, RecordColumns, Source
 from clew.indexer.links.paths import declared_urls
 from clew.indexer.schemas import DOCUMENTS, KEY_BITS, MAX_PER_FILE, chunks_schema
 from clew.indexer.settings import GenerationSettings
@@ -454,9 +454,9 @@ class _File:
         return (self.task.file_key << KEY_BITS) + self.links - 1
 
 
-def _reservations(extraction: Any) -> dict[str, str]:
+def _reservations(extraction: Extraction) -> dict[str, str]:
     """The ledger's columns for a file that is indexed, but not all of it (rows that could not be read)."""
-    warnings: Sequence[str] = getattr(extraction, "warnings", ())
+    warnings = extraction.warnings
     return {"stage": "extract", "reason": "incomplete", "message": "; ".join(warnings[:_WARNINGS])} if warnings else {}
 
 

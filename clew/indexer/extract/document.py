@@ -159,6 +159,7 @@ class Extraction:
     kind: Kind
     encoding: str | None  # None for binary formats
     documents: Iterator[Document]
+    warnings: list[str] = field(default_factory=list)  # fills while documents are read: what was left out, and why
 
 
 class Extractor(Protocol):

@@ -232,6 +232,16 @@ def is_text(head: bytes) -> bool:
     return nul * 100 <= len(head) and controls * 10 <= len(head)
 
 
+def unlike_its_name(path: str, head: bytes) -> str | None:
+    """Why a file whose name says that it is text is none, as the rest of a sentence; None where the name does not say so."""
+    extension = _extension(path)
+    if extension not in _TEXT_EXTENSIONS and extension not in _CODE_EXTENSIONS:
+        return None
+    if nul := head.count(0):
+        return f"{nul:,} of its first {len(head):,} bytes are zero"
+    return "its bytes are text in no encoding" if not is_text(head) else None
+
+
 _CONTROLS = bytes([*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20), 0x7F])
 
 

@@ -12,6 +12,7 @@ from email.errors import MessageError
 from email.message import EmailMessage, Message
 from email.parser import BytesParser
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 from clew.errors import BrokenFileError, TooLargeError
 from clew.indexer.extract.bare_urls import split_urls
@@ -43,23 +44,41 @@ _TEXT_NAMES = (".txt", ".md", ".csv", ".log", ".json", ".xml", ".yaml", ".yml", 
 
 def extract(source: Source, kind: Kind) -> Extraction:
     """The message as one document: its subject is the title, From, To, Cc, Date and attachments' names are `meta`."""
-    return Extraction(kind=kind, encoding=None, documents=_documents(source))
+    warnings: list[str] = []
+    return Extraction(kind=kind, encoding=None, documents=_documents(source, warnings), warnings=warnings)
 
 
-def _documents(source: Source) -> Iterator[Document]:
+class _Part(EmailMessage):
+    """A part that knows how deep it lies. Below the limit all is text, so that the parser, which calls itself, goes no deeper."""
+
+    depth = 0
+
+    def attach(self, payload: Any) -> None:
+        """See the library; the parser attaches a part before it reads its headers."""
+        payload.depth = self.depth + 1
+        super().attach(payload)
+
+    def get_content_type(self) -> str:
+        """See the library."""
+        return super().get_content_type() if self.depth <= _MAX_DEPTH else "text/plain"
+
+    def get_content_maintype(self) -> str:
+        """See the library."""
+        return self.get_content_type().partition("/")[0]
+
+
+def _documents(source: Source, warnings: list[str]) -> Iterator[Document]:
     if source.size > _MAX_BYTES:
         raise TooLargeError(f"{source.path} is a message of {source.size:,} bytes (at most {_MAX_BYTES:,} are read)")
     source.stream.seek(0)
     try:
         # Headers are decoded when they are asked for, one by one, so that one odd header costs only itself.
-        message = BytesParser(policy=policy.default).parse(source.stream)
-    except RecursionError as error:
-        raise BrokenFileError(f"{source.path} cannot be read as an e-mail: its parts are nested too deeply") from error
+        message = BytesParser(_Part, policy=policy.default).parse(source.stream)
     except _ODD as error:
         raise BrokenFileError(f"{source.path} cannot be read as an e-mail: {error}") from error
     if not message.keys():
         raise BrokenFileError(f"{source.path} has no headers; it is no e-mail")
-    reader = _Reader(source)
+    reader = _Reader(source, warnings)
     reader.read(message, depth=0)
     meta = _headers(message)
     if reader.attachments:
@@ -119,11 +138,12 @@ def _iso(date: str) -> str:
 class _Reader:
     """Writes the parts of a message."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, warnings: list[str]) -> None:
         self.builder = TextBuilder()
         self.attachments: list[str] = []
         self._source = source
         self._parts = 0
+        self._warnings = warnings
 
     def read(self, message: EmailMessage, depth: int) -> None:
         """Write one message: who wrote when, the body, and what is attached."""
@@ -144,7 +164,11 @@ class _Reader:
 
     def _part(self, part: EmailMessage, depth: int) -> None:
         self._parts += 1
-        if self._parts > _MAX_PARTS or depth > _MAX_DEPTH:
+        if self._parts > _MAX_PARTS:
+            self._leave_out(f"parts after the first {_MAX_PARTS:,} were left out")
+            return
+        if depth > _MAX_DEPTH:
+            self._leave_out(f"parts nested more than {_MAX_DEPTH} deep were left out")
             return
         kind = part.get_content_type()
         if kind == "message/rfc822":
@@ -201,7 +225,13 @@ class _Reader:
         hint = charset if isinstance(charset, str) else None
         if hint is None and part.get_content_type() == "text/html":
             hint = "html"
+        if len(payload) > _MAX_TEXT:
+            self._leave_out(f"of a part of {len(payload):,} bytes the first {_MAX_TEXT:,} were read")
         return decode(payload[:_MAX_TEXT], hint)[0]
+
+    def _leave_out(self, what: str) -> None:
+        if what not in self._warnings:
+            self._warnings.append(what)
 
     def _write(self, text: str, kind: str) -> None:
         if kind in ("text/html", "application/xhtml+xml"):

@@ -4,7 +4,7 @@ A CPU-second reads 22 MB of short JSON lines (90,000 rows) or 45 MB of long ones
 44,000 Parquet rows with vectors of 384 floats.
 
 Rows stream: memory does not grow with the file (ids seen are kept as 8 bytes each, to tell duplicates).
-A row that cannot be read is skipped, counted and described in `RecordExtraction.warnings`; when no row can be read,
+A row that cannot be read is skipped, counted and described in `Extraction.warnings`; when no row can be read,
 the file is broken.
 """
 
@@ -19,7 +19,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import islice
@@ -58,31 +58,24 @@ _NUMBER = re.compile(r"[-+]?[\d.,]+%?\Z")
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RecordExtraction(Extraction):
-    """Rows as documents; `warnings` fills while they are read."""
-
-    warnings: list[str] = field(default_factory=list)
-
-
-def extract(source: Source, kind: Kind) -> RecordExtraction:
+def extract(source: Source, kind: Kind) -> Extraction:
     """The rows as documents, or, for JSON that is no array of objects, one document of all its values."""
     warnings: list[str] = []
     if kind.name == "parquet":
         rows = _Rows(source, warnings)
-        return RecordExtraction(kind=kind, encoding=None, documents=rows.documents(_parquet(source)), warnings=warnings)
+        return Extraction(kind=kind, encoding=None, documents=rows.documents(_parquet(source)), warnings=warnings)
     source = _uncompressed(source)
     if kind.name == "csv":
         encoding, lines = _csv_lines(source)
         rows = _Rows(source, warnings)
-        return RecordExtraction(
+        return Extraction(
             kind=kind, encoding=encoding, documents=rows.documents(_csv(lines, source)), warnings=warnings
         )
     if kind.name == "json":
         return _json(source, kind, warnings)
     encoding, numbered = _jsonl(source)
     rows = _Rows(source, warnings)
-    return RecordExtraction(kind=kind, encoding=encoding, documents=rows.documents(numbered), warnings=warnings)
+    return Extraction(kind=kind, encoding=encoding, documents=rows.documents(numbered), warnings=warnings)
 
 
 def _uncompressed(source: Source) -> Source:
@@ -507,7 +500,7 @@ def _leniently(line: bytes) -> Any:
 # --- JSON -------------------------------------------------------------------------------------------------------------
 
 
-def _json(source: Source, kind: Kind, warnings: list[str]) -> RecordExtraction:
+def _json(source: Source, kind: Kind, warnings: list[str]) -> Extraction:
     text = open_text(source)
     pieces = text.pieces(_READ)
     head = ""
@@ -520,7 +513,7 @@ def _json(source: Source, kind: Kind, warnings: list[str]) -> RecordExtraction:
         documents = _Rows(source, warnings).documents(_json_array(whole, source))
     else:
         documents = _json_document(whole, source)
-    return RecordExtraction(kind=kind, encoding=text.encoding, documents=documents, warnings=warnings)
+    return Extraction(kind=kind, encoding=text.encoding, documents=documents, warnings=warnings)
 
 
 def _chain(head: str, pieces: Iterator[str]) -> Iterator[str]:

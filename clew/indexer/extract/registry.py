@@ -17,7 +17,7 @@ from clew.errors import (
     UnsupportedKindError,
 )
 from clew.indexer.extract.document import Document, Extraction, Extractor, Kind, Source
-from clew.indexer.extract.kinds import HEAD_BYTES, TAIL_BYTES, detect
+from clew.indexer.extract.kinds import HEAD_BYTES, TAIL_BYTES, detect, unlike_its_name
 
 # Imported on first use: a run over Markdown never pays for lxml or pdfium.
 EXTRACTORS: dict[str, str] = {
@@ -63,7 +63,10 @@ def extract(source: Source, kind: Kind | None = None) -> Extraction:
     if kind.name == "encrypted-office":
         raise EncryptedFileError(f"{source.path} is an encrypted Office document; save it without a password")
     if kind.name not in EXTRACTORS:
-        raise UnsupportedKindError(f"{source.path} is {kind.media_type}, for which clew has no extractor")
+        source.stream.seek(0)
+        unlike = unlike_its_name(source.path, source.stream.read(HEAD_BYTES))
+        why = f": its name says text, but {unlike}" if unlike is not None else ""
+        raise UnsupportedKindError(f"{source.path} is {kind.media_type}, for which clew has no extractor{why}")
     try:
         source.stream.seek(0)
         extraction = extractor(kind.name)(source, kind)

@@ -142,6 +142,32 @@ def test_media_type_of_what_is_not_supported_is_in_the_message():
         extract(Source(path="a.md", size=len(PNG), stream=io.BytesIO(PNG)))
 
 
+def test_text_that_is_taken_for_something_else_is_told_why():
+    """A log with a few zero bytes was "of a kind that clew does not know", which no reader of it understands."""
+    torn = b"12:00 start\x00\x00\x00 12:01 stop"
+    with pytest.raises(UnsupportedKindError, match="its name says text, but 3 of its first 25 bytes are zero"):
+        extract(Source(path="a.log", size=len(torn), stream=io.BytesIO(torn)))
+    with pytest.raises(UnsupportedKindError, match=r"extractor$"):
+        extract(Source(path="a.bin", size=len(torn), stream=io.BytesIO(torn)))
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "said"),
+    [
+        ("a.json", b"[" * 100_000, "nested too deeply"),
+        ("a.json", b'{"a": ' + b"9" * 10_000 + b"}", "a number of thousands of digits"),
+        ("a.ipynb", b'{"cells": ' + b"[" * 100_000, "nested too deeply"),
+        ("a.jsonl", b"\n".join([b'{"a": ' + b"[" * 100_000] * 2), "nested too deeply"),
+    ],
+)
+def test_faults_of_parsers_are_told_in_a_readers_words(path: str, content: bytes, said: str):
+    with pytest.raises(BrokenFileError) as caught:
+        list(extract(Source(path=path, size=len(content), stream=io.BytesIO(content))).documents)
+    assert said in str(caught.value)
+    for word in ("ecursion", "sys.", "Error"):
+        assert word not in str(caught.value)
+
+
 def test_empty_encrypted_and_legacy_files_say_so():
     with pytest.raises(EmptyFileError, match=r"a\.md"):
         extract(Source(path="a.md", size=0, stream=io.BytesIO()))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 from clew.errors import BrokenFileError
 from clew.indexer.extract import message
-from clew.indexer.extract.document import BlockKind, Document
+from clew.indexer.extract.document import BlockKind, Document, Source
+from clew.indexer.extract.kinds import kind
 from tests.samples.invariants import anchors_of, extracted, headings_of, only
 from tests.samples.others import sample_eml
 
@@ -77,3 +80,19 @@ def test_deep_nesting_ends():
 def test_file_without_headers_is_no_mail():
     with pytest.raises(BrokenFileError):
         read(b"\n\njust text")
+
+
+def test_mail_of_thousands_of_nested_parts_is_read_as_far_as_parts_are_and_says_so():
+    """The parser calls itself for each: it ended at Python's limit, and with it the text that anybody can see was lost."""
+    nested = "".join(
+        f'Content-Type: multipart/mixed; boundary="b{n}"\n\n--b{n}\nContent-Type: text/plain\n\nlevel {n}\n--b{n}\n'
+        for n in range(5_000)
+    )
+    data = f"From: a@example.org\nTo: b@example.org\nSubject: deep\n{nested}Content-Type: text/plain\n\nthe bottom\n".encode()
+    source = Source(path="a.eml", size=len(data), stream=io.BytesIO(data))
+    extraction = message.extract(source, kind("email"))
+    (document,) = extraction.documents
+    assert document.title == "deep"
+    assert "level 0\n\nlevel 1" in document.text
+    assert "the bottom" not in document.text
+    assert extraction.warnings == ["parts nested more than 20 deep were left out"]
