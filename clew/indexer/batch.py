@@ -49,7 +49,8 @@ class Counts:
 
     written: int = 0
     deleted: int = 0
-    reused: int = 0
+    kept: int = 0  # written again under the key that the same text had in the same file
+    vectors_reused: int = 0
     bytes_read: int = 0
 
 
@@ -268,7 +269,7 @@ class Batch:
         held.__init__()  # type: ignore[misc]
         # From here on each table goes as soon as it is written: the texts are not there twice while a segment is built.
         chunks, links, given, reused = self._old_chunks.reuse(chunks, links, given)
-        self.counts.reused += int(reused.sum())
+        self.counts.kept += int(reused.sum())
         for language, count in tally_of(chunks["analysis"]).items():
             spilled.languages[language] = spilled.languages.get(language, 0) + count
         spilled.chunks += chunks.num_rows
@@ -306,6 +307,8 @@ class Batch:
             position = {key: row for row, key in enumerate(given["chunk_key"].to_pylist())}
             rows = pa.array([position.get(key) for key in chunks["chunk_key"].to_pylist()], pa.int64())
             vectors = given["vector"].combine_chunks().take(rows)
+        else:
+            self.counts.vectors_reused += len(vectors) - vectors.null_count
         column = vectors.cast(pa.list_(pa.float32(), dimension))
         return chunks.append_column(schema.field("vector"), column).cast(schema)
 
@@ -362,7 +365,7 @@ class Batch:
         faults.reach("commit.after-edges")
         dead_chunks = len(removed["chunks"])
         self.counts.written += self._spilled.chunks
-        self.counts.deleted += max(0, dead_chunks - self.counts.reused)
+        self.counts.deleted += max(0, dead_chunks - self.counts.kept)
         return writer.publish(
             segments=(*snapshot.segments, *(ref for built in self._spilled.segments for ref in built.refs())),
             edges=edges,

@@ -426,7 +426,7 @@ class IndexRun:
         for name, value in (
             ("written", counts.written),
             ("deleted", counts.deleted),
-            ("reused", counts.reused),
+            ("reused", counts.vectors_reused),
             ("bytes", counts.bytes_read),
         ):
             self._totals[name] += value

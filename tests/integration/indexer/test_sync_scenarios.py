@@ -160,7 +160,8 @@ def test_swapped_files_of_equal_size_and_time_are_noticed(root: Path, tmp_path: 
     (root / "a.md").rename(root / "c")
     (root / "b.md").rename(root / "a.md")
     (root / "c").rename(root / "b.md")
-    build(root)
+    report = build(root)
+    assert (report.chunks_written, report.vectors_reused) == (2, 2)
     with Index.open(str(root)) as index:
         assert "flood" in index.show("a.md").text
         assert "ebb" in index.show("b.md").text
