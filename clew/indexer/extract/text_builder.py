@@ -26,6 +26,7 @@ _LINE_ENDS = re.compile("\r\n?|\x85")
 _BLANK_START = re.compile(r"\A(?:[^\S\n]*\n)+")
 _GAP = "\n\n"
 _TIGHT = frozenset((BlockKind.ITEM, BlockKind.ROW))
+_CUT_WINDOW = 64 << 10  # characters before the end of a part in which a line, a sentence or a word is looked for
 _T = TypeVar("_T")
 
 
@@ -492,16 +493,17 @@ def join_parts(documents: Iterable[Document]) -> Iterator[Document]:
 
 
 def split_document(document: Document, size: int) -> Iterator[Document]:
-    """Cut a long document between blocks into parts of about `size` characters (longer where one block is).
+    """Cut a long document into parts of about `size` characters: between blocks, and inside of one that is longer itself.
 
-    A part's text ends with the white space that lies before the next part's first block.
+    A block that is cut goes on as one of the same kind. A part's text ends with the white space that lies before the next part's first block.
     """
     text = document.text
     if len(text) <= size:
         yield document
         return
     cuts = [0]
-    for before, block in pairwise(document.blocks):
+    cut_blocks = tuple(piece for block in document.blocks for piece in _pieces(block, document, size))
+    for before, block in pairwise(cut_blocks):
         following = block.char_end
         if following - cuts[-1] > size and before.char_end > cuts[-1]:
             cuts.append(block.char_start)
@@ -509,7 +511,7 @@ def split_document(document: Document, size: int) -> Iterator[Document]:
     headings = _Cursor(document.headings, lambda h: h.char_start)
     anchors = _Cursor(document.anchors, lambda a: a.char_start)
     links = _Cursor(document.links, lambda k: k.char_start)
-    blocks = _Cursor(document.blocks, lambda b: b.char_start)
+    blocks = _Cursor(cut_blocks, lambda b: b.char_start)
     locations = _Cursor(document.locations, lambda c: c.char_start)
     for start, end in pairwise(cuts):
         last = end == len(text)
@@ -532,6 +534,38 @@ def split_document(document: Document, size: int) -> Iterator[Document]:
             ),
             locations=tuple(replace(c, char_start=c.char_start - start) for c in locations.take(upto)),
         )
+
+
+def _pieces(block: Block, document: Document, size: int) -> Iterator[Block]:
+    """A block in pieces of about `size` characters. Headings stay whole, and links."""
+    text, start = document.text, block.char_start
+    while block.kind is not BlockKind.HEADING and block.char_end - start > size:
+        cut = _past_links(_cut(text, start, start + size), document.links)
+        while cut < block.char_end and text[cut].isspace():
+            cut += 1
+        if cut >= block.char_end:
+            break
+        yield replace(block, char_start=start, char_end=start + len(text[start:cut].rstrip()))
+        start = cut
+    yield replace(block, char_start=start)
+
+
+def _cut(text: str, start: int, end: int) -> int:
+    """Where a piece that begins at `start` ends, `end` at the latest: behind a line, else a sentence, a word, or there."""
+    since = max(start + 1, end - _CUT_WINDOW)
+    for mark in ("\n", ". ", " "):
+        at = text.rfind(mark, since, end)
+        if at >= 0:
+            return at + len(mark)
+    return end
+
+
+def _past_links(cut: int, links: tuple[Link, ...]) -> int:
+    """The cut, or the first one behind it that tears no link."""
+    for link in links:  # by where they begin
+        if link.char_start < cut < link.char_end:
+            cut = link.char_end
+    return cut
 
 
 class _Cursor(Generic[_T]):
