@@ -187,7 +187,9 @@ class _Build:
             mentions = mentions.sensed(*sensed_keys(mentions, senses))
         write_keys(self._work, mentions, senses)
         may = eligible(mentions, documents)
-        aliases = self._resolve(mentions, may, apart, senses)
+        with self._work.stage("Resolving names", int(may.sum()), "names"):
+            aliases = self._resolve(mentions, may, apart, senses)
+            self._work.progress.advance(int(may.sum()))
         by_form = {alias.form.key: alias for alias in aliases}
         root_of = np.array(
             [by_form[key].entity if key in by_form else -1 for key in mentions.form_keys.tolist()], dtype=np.int64
@@ -224,7 +226,9 @@ class _Build:
         self._former.entities = self._work.table("entities").read(["entity_key"])["entity_key"].to_numpy()
         entities = write_entities(self._work, mentions, aliases, keys, renumber[place], found)
         self._work.step("entities")
-        edges = write_relations(self._work, entities, found, mentions, renumber[place], documents)
+        with self._work.stage("Relating entities", len(keys), "entities"):
+            edges = write_relations(self._work, entities, found, mentions, renumber[place], documents)
+            self._work.progress.advance(len(keys))
         self._work.step("relations")
         note_contradictions(self._work, mentions, renumber[place])
         self._work.step("claims")
@@ -262,9 +266,13 @@ class _Build:
             rows = known["vector"].combine_chunks().take(at.drop_null())
             matrix[~missing] = rows.flatten().to_numpy(zero_copy_only=False).reshape(len(rows), -1)
         places = np.flatnonzero(missing)
-        for start in range(0, len(places), EMBEDDED_AT_ONCE):
-            part = places[start : start + EMBEDDED_AT_ONCE]
-            matrix[part] = self._work.embedder.embed_passages([names[place] for place in part.tolist()])
+        if not len(places):
+            return matrix
+        with self._work.stage("Embedding names", len(places), "texts"):
+            for start in range(0, len(places), EMBEDDED_AT_ONCE):
+                part = places[start : start + EMBEDDED_AT_ONCE]
+                matrix[part] = self._work.embedder.embed_passages([names[place] for place in part.tolist()])
+                self._work.progress.advance(len(part))
         return matrix
 
     def _phrases(self, mentions: Mentions, may: NDArray[np.bool_], documents: int) -> Phrases:
@@ -298,17 +306,16 @@ class _Reading:
         """Read passages; returns the keys of those that were, rising."""
         done: list[Ints] = [np.empty(0, np.int64)]
         work = self.work
-        work.progress.begin("Reading for the graph", len(keys), "passages")
         workers = self.workers if self.workers is not None else len(os.sched_getaffinity(0))
         passages = blocks(work.table("chunks"), work.table("links"), keys, reader.block)
-        for one in readings(passages, reader, len(keys), workers):
-            for name, tables in self.held.items():
-                tables.append(getattr(one, name))
-            done.append(one.readings["chunk_key"].to_numpy())
-            work.progress.advance(one.readings.num_rows)
-            if sum(table.num_rows for table in self.held["readings"]) >= SPILLED:
-                self._spill()
-        work.progress.end()
+        with work.stage("Reading for the graph", len(keys), "passages"):
+            for one in readings(passages, reader, len(keys), workers):
+                for name, tables in self.held.items():
+                    tables.append(getattr(one, name))
+                done.append(one.readings["chunk_key"].to_numpy())
+                work.progress.advance(one.readings.num_rows)
+                if sum(table.num_rows for table in self.held["readings"]) >= SPILLED:
+                    self._spill()
         return np.sort(np.concatenate(done))
 
     def written(self) -> dict[str, list[Any]]:

@@ -55,12 +55,14 @@ def write_communities(work: Work, former: Former, entities: pa.Table, edges: Edg
     graph = (len(keys), edges.source, edges.target, weight)
     labels_of = [_labels(keys, groups_of[level]) for level in sorted(groups_of)]
     levels = None
-    if former.same_shape and former.shape.method == "leiden":
-        levels = grouping.kept(*graph, labels_of, ~is_among(keys, former.entities), former.quality)
-    if levels is None:
-        start = labels_of[0] if labels_of and former.same_method else None
-        levels = grouping.hierarchy(*graph, former.shape, start)
-        former.quality = grouping.quality_of(levels[0], *graph[1:]) if levels else 0.0
+    with work.stage("Grouping entities", len(keys), "entities"):
+        if former.same_shape and former.shape.method == "leiden":
+            levels = grouping.kept(*graph, labels_of, ~is_among(keys, former.entities), former.quality)
+        if levels is None:
+            start = labels_of[0] if labels_of and former.same_method else None
+            levels = grouping.hierarchy(*graph, former.shape, start)
+            former.quality = grouping.quality_of(levels[0], *graph[1:]) if levels else 0.0
+        work.progress.advance(len(keys))
     work.step("leiden")
     groups = grouping.communities(levels, keys, former.shape, groups_of)
     work.built.levels = np.bincount([one.level for one in groups]).tolist() if groups else []
@@ -126,13 +128,17 @@ def write_reports(work: Work, sources: Sequence[Source], author: ModelAuthor | N
     }  # fmt: skip
     wanted = [one for one in sources if one.community_key not in kept]
     now = time.time_ns()
-    written = author.write(wanted, now) if author is not None else [None] * len(wanted)
     made: list[dict[str, Any]] = []
-    for source, row in zip(wanted, written, strict=True):
-        if row is None and source.community_key in valid:
-            kept = kept | {source.community_key}  # no answer: what another wrote of the same stays
-        else:
-            made.append(row if row is not None else report(source, now))
+    with work.stage("Writing reports", len(wanted), "reports"):
+        told = work.progress.advance
+        written = author.write(wanted, now, told) if author is not None else [None] * len(wanted)
+        for source, row in zip(wanted, written, strict=True):
+            if row is None and source.community_key in valid:
+                kept = kept | {source.community_key}  # no answer: what another wrote of the same stays
+            else:
+                made.append(row if row is not None else report(source, now))
+            if author is None:
+                told(1)
     gone = np.array([row["community_key"] not in kept for row in stored], dtype=bool)
     append: tuple[Any, ...] = ()
     if made:

@@ -7,7 +7,7 @@ of its report is a span of a passage too, and nothing it makes up can become one
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,8 +43,13 @@ class ModelAuthor:
         """Model and version of the prompt."""
         return f"{self.session.model.id}:{prompt('report').version[:8]}"
 
-    def write(self, sources: Sequence[Source], built_ns: int) -> list[dict[str, Any] | None]:
-        """A row of the table of reports for each source; None where there is nothing to choose, or no answer."""
+    def write(
+        self, sources: Sequence[Source], built_ns: int, told: Callable[[int], None] = lambda _: None
+    ) -> list[dict[str, Any] | None]:
+        """A row of the table of reports for each source; None where there is nothing to choose, or no answer.
+
+        `told`: hears how many more were asked for, as replies come.
+        """
         shown = [report(source, built_ns, SHOWN) for source in sources]
         rows: list[dict[str, Any] | None] = [None] * len(sources)
         if self.session.stopped is not None:
@@ -52,6 +57,7 @@ class ModelAuthor:
         asked = [place for place, row in enumerate(shown) if row["summary"]]
         outcomes = self.session.ask_each((_question(shown[place]) for place in asked), Choice)
         for place, outcome in zip(asked, outcomes, strict=False):
+            told(1)
             if outcome.value is not None:
                 rows[place] = self._row(sources[place], shown[place], outcome.value)
         return rows

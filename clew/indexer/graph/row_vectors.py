@@ -35,12 +35,12 @@ def row_vectors(
         matrix[at[:, 0]], filled[at[:, 0]] = vectors[at[:, 1]], True
     missing = np.flatnonzero(~filled)
     if work.embedder is not None and len(missing):
-        work.progress.begin("Embedding names", len(missing), "texts")
-        for start in range(0, len(missing), EMBEDDED_AT_ONCE):
-            part = missing[start : start + EMBEDDED_AT_ONCE]
-            matrix[part] = work.embedder.embed_passages([text(row) for row in rows.take(pa.array(part)).to_pylist()])
-            filled[part] = True
-            work.progress.advance(len(part))
-        work.progress.end()
+        with work.stage("Embedding names", len(missing), "texts"):
+            for start in range(0, len(missing), EMBEDDED_AT_ONCE):
+                part = missing[start : start + EMBEDDED_AT_ONCE]
+                texts = [text(row) for row in rows.take(pa.array(part)).to_pylist()]
+                matrix[part] = work.embedder.embed_passages(texts)
+                filled[part] = True
+                work.progress.advance(len(part))
     flat = pa.array(matrix.reshape(-1))
     return pa.FixedSizeListArray.from_arrays(flat, dimension, mask=pa.array(~filled))

@@ -43,10 +43,25 @@ class Work:
     progress: Progress
     built: Built = field(default_factory=Built)
     clock: float = field(default_factory=time.process_time)
+    _stage: tuple[str, int, str] | None = None  # who watches is told of one at a time
 
     def table(self, name: str) -> Table:
         """A table of the generation, as the writer has it."""
         return self.writer.tables[name]
+
+    @contextmanager
+    def stage(self, name: str, total: int, unit: str) -> Iterator[None]:
+        """Tell who watches that so many units are worked on; `progress.advance` tells how many are done. A stage within another one
+        interrupts it, and the outer one begins again behind it."""
+        outer, self._stage = self._stage, (name, total, unit)
+        self.progress.begin(name, total, unit)
+        try:
+            yield
+        finally:
+            self.progress.end()
+            self._stage = outer
+        if outer is not None:
+            self.progress.begin(*outer)
 
     def step(self, name: str) -> None:
         """Book the CPU time since the last step."""

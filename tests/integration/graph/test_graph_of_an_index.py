@@ -18,6 +18,7 @@ from clew.indexer.graph.build import BuildOptions, Built, build_graph
 from clew.indexer.graph.editing import delete_report, documents_named, estimate, undo_merge
 from clew.indexer.graph.schemas import graph_schemas
 from clew.indexer.place import Place
+from clew.indexer.progress import Progress, Silence
 from clew.indexer.purge import purge
 from clew.indexer.report import index
 from clew.indexer.tables import TableChange
@@ -55,11 +56,25 @@ def place_of(root: Path) -> Place:
     return Place.open(str(root / ".clew"))
 
 
-def build(root: Path, **options: Any) -> Built:
+class Stages(Silence):
+    """What who watches sees: stages with what was done of what was to do, in order."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[str, int | None, int]] = []
+
+    def begin(self, stage: str, total: int | None, unit: str) -> None:
+        self.done.append((stage, total, 0))
+
+    def advance(self, amount: int) -> None:
+        stage, total, done = self.done[-1]
+        self.done[-1] = (stage, total, done + amount)
+
+
+def build(root: Path, progress: Progress | None = None, **options: Any) -> Built:
     from clew.indexer.equipment import Equipment
 
     with upkeep_of(place_of(root)) as upkeep:
-        return build_graph(upkeep.writer, BuildOptions(**options), Equipment().embedder("hashing:32"))
+        return build_graph(upkeep.writer, BuildOptions(**options), Equipment().embedder("hashing:32"), progress)
 
 
 def update(root: Path) -> Built:
@@ -158,7 +173,7 @@ def test_second_build_of_the_same_reads_and_publishes_nothing(root: Path) -> Non
     assert (done.passages_read, done.published) == (0, False)
 
 
-def test_update_gives_what_a_fresh_build_gives(root: Path, tmp_path: Path) -> None:
+def test_update_gives_what_a_fresh_build_gives_whose_stages_are_seen(root: Path, tmp_path: Path) -> None:
     (root / "energia/bateria.md").write_text(
         "# Bateria\n\nA bateria é um reservatório que alimenta o inversor. O medidor a vigia.\n"
     )
@@ -173,8 +188,14 @@ def test_update_gives_what_a_fresh_build_gives(root: Path, tmp_path: Path) -> No
     fresh = tmp_path / "fresh"
     shutil.copytree(root, fresh, ignore=shutil.ignore_patterns(".clew"))
     index(str(fresh), embedder="hashing:32", workers=0)
-    build(fresh)
+    watched = Stages()
+    built = build(fresh, watched)
     assert content(root, communities=False) == content(fresh, communities=False)
+    ended = [one for one in watched.done if one[1] == one[2]]  # an outer stage begins again behind one within it
+    assert list(dict.fromkeys(stage for stage, _, _ in ended)) == [
+        "Reading for the graph", "Resolving names", "Embedding names", "Relating entities", "Grouping entities", "Writing reports",
+    ]  # fmt: skip
+    assert ("Writing reports", built.reports_made, built.reports_made) in ended
 
 
 def test_deleted_page_is_gone_before_the_graph_is_built_again(root: Path) -> None:
