@@ -47,6 +47,8 @@ _FRAME: dict[str, str] = {
         someone anyone one ones two first last new old good bad big small different same such kindly sum list summary short brief
         briefly detail details complete completely full fully half dozen line lines word words sentence sentences paragraph paragraphs
         group groups block blocks divide divided sort sorted split
+        do us another stuff gist lot bunch rest teach teaches taught minute minutes five ten away remember carry wich whats
+        perspective
         """,
     "pt": """
         são é está estão foi foram era eram ser sido sendo tem têm tinha ter não sim nosso nossa nossos nossas seu sua seus suas até já só
@@ -75,6 +77,9 @@ _FRAME: dict[str, str] = {
         brevemente meia meio linha linhas palavra palavras frase frases parágrafo parágrafos grupo grupos bloco blocos divide divididos
         agrupa agrupar classifica classificar grandes pequenos poucos poucas detalhe detalhes investiga investigar possível possíveis enquadramento atas reuniões
         escolha vale pena acontece aconteceria compare comparar comparação diferença diferenças além
+        isto disto disso nisto nisso deste desta destes destas neste nesta nestes nestas desse dessa nesse nessa delas deles nelas neles afinal
+        resto demais género encontra encontrar encontro vezes ensina ensinam reter minutos cinco dez julgar distinguem distingue corre
+        mexe mexem depende dependem entra entram serve servem tenho tens tiveres houver lembrar
         """,
     "es": """
         son es está están fue fueron era eran ser sido siendo tiene tienen tenía tener ha han no sí nuestro nuestra nuestros nuestras su
@@ -105,6 +110,8 @@ _FRAME: dict[str, str] = {
         completo completa completamente amplio amplia breve brevemente detalle detalles investiga investigar posible posibles actas
         reuniones podría podrían podríamos convendría
         elección vale pena conviene pasa pasaría ocurre ocurriría compara comparar comparación diferencia diferencias además
+        estos estas esos esas ellas resto demás clase género encuentra encuentran encontrar veces enseña enseñan quedo minutos cinco diez
+        diferencian distinguen sale toca tocan depende dependen entra entran encaja sirve sirven tengo tengas haya totalidad recordar
         """,
     "ru": """
         это был была было были быть является являются нет да не наш наша наше наши нашей нашем ваш этот эта эти этой этом этих тот та те
@@ -135,6 +142,9 @@ _FRAME: dict[str, str] = {
         абзац абзаца фраз предложений пара пять десять
         отделам новый новая новые старый хороший плохой большой маленький один одна одно одни шаг шагам место
         выбрать выбор подойдёт подходит будет произойдёт случится сравни сравните сравнение разница отличие отличия пожалуйста
+        дай дайте ну и всем всему остальное остальным остальных остальной прочим лежит лежат найти минут учит учат вынести запомнить взять взятые
+        отличаются отличается различаются работает работают нужно общем понимание такой такая такое занимается занимаются введи изложи
+        раз судя разом вместе
         """,
 }
 
@@ -170,6 +180,13 @@ _LEADING = frozenset(
 )
 
 
+#: Behind these nothing is led to any more: "у нас ломается", "among us", "por aqui".
+_CLOSING = frozenset(
+    """
+    us me you them here there nos nós vós mim ti si eles elas aqui aquí ahí allí ali isto isso aquilo esto eso ello nosotros ellos ellas
+    нас нам нами вас вам мне меня тебя них ним ними неё нее него здесь тут это этого этом
+    """.split()  # noqa: SIM905 - as above
+)
 MANY = 3
 
 
@@ -192,7 +209,8 @@ def led_to(question: AnalyzedQuestion, terms: Sequence[int]) -> list[int]:
             continue
         cyrillic = "а" <= word[0] <= "я"
         asking = word in QUESTION_WORDS  # "in what", "en qué": that leads to the question, not to a subject
-        led = word in _LEADING or (led and len(word) <= 4 and not asking) or (cyrillic and of_collections(word))
+        through = led and len(word) <= 4 and not asking and word not in _CLOSING
+        led = word in _LEADING or through or (cyrillic and of_collections(word))
     return list(found) if found or len(terms) < MANY else list(terms)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.indexer.lexical.analysis import words
 from clew.indexer.lexical.questions import AnalyzedQuestion, analyze_question
 from clew.query import stopping
 from clew.query.abstention import Judgement
@@ -24,6 +25,7 @@ from clew.query.answers.seeds import (
     Profile,
     Seed,
     joint_coverage,
+    name_index,
     name_languages,
     profile,
     proper_words,
@@ -41,7 +43,10 @@ from clew_client.types import SearchRequest
 if TYPE_CHECKING:
     from clew.query.answers.writing import Writer
 
-_ASKING = frozenset({"options", "ought", "explore", "told", "help"})  # groups of markers whose words are all frame
+#: Groups of markers whose words are all frame.
+_ASKING = frozenset(
+    {"options", "ought", "explore", "told", "help", "whole", "contents", "rest", "above", "end", "deal", "idea"}
+)
 PASSAGES = 10  # hits that answers are made of
 
 
@@ -86,12 +91,29 @@ class Inquiry:
     def subject(self) -> AnalyzedQuestion:
         """The terms that are no frame of a question; see `clew.query.answers.frame`."""
         kept = subject_terms(self.terms, sorted(code for code in self.pinned.languages if len(code) == 2))
-        asking = {word for one in self.markers if one.group in _ASKING for word in one.text.split()}
+        asking = {word for one in self.markers if one.group in _ASKING for word in words(one.text)}
         kept = [at for at in kept if fold(self.terms.terms[at].word) not in asking]
+        kept = self._with_names(kept)
         if weight(self.markers, "aggregation") >= self.thresholds.aggregation:
             kept = led_to(self.terms, kept)
         terms = tuple(self.terms.terms[at] for at in kept)
         return AnalyzedQuestion(text=" ".join(term.word for term in terms), terms=terms, idents=self.terms.idents)
+
+    def _with_names(self, kept: list[int]) -> list[int]:
+        """With words that are frame elsewhere, but stand in the question within a name that holds a word of its subject: "signing keys"."""
+        if self.graph is None or not kept:
+            return kept
+        places = {word: at for at, word in enumerate(words(self.text))}
+        at_of = {term: places.get(self.terms.terms[term].word, -1) for term in range(len(self.terms.terms))}
+        term_of = {token: at for at, term in enumerate(self.terms.terms) for token in term.variants}
+        found = set(kept)
+        for name in name_index(self.graph).held(set(term_of)).values():
+            terms = {term_of[token] for token in name}
+            ends = [at_of[term] for term in terms]
+            beside = min(ends) >= 0 and max(ends) - min(ends) <= len(terms)  # a word at most between them
+            if beside and not terms.isdisjoint(kept):
+                found |= terms
+        return sorted(found)
 
     @cached_property
     def subject_idf(self) -> Scores:

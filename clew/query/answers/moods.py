@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 DELIBERATION: Mapping[str, Sequence[tuple[str, float, str]]] = {
     "en": (
         ("hypothesis", 1.0, r"\b(?:what|who|which|where|how) (?:\w+ ){0,3}would (?:\w+ ){0,12}?(?:if|without|should)\b|\bif (?:we|i|they|one|our|the) .{2,80}\bwould\b"),
-        ("hypothesis", 1.0, r"\bif (?:we|i) (?:\w+ ){0,2}(?:\w{2,}ed|were|had|lost|left|went|bought|sold|cut|let|shut|ran|gave|took|made|put)\b|\bsuppose (?:we|i|that|our|the)\b|\bwhat if\b|\bwould (?:follow|have to change|break|suffer)\b"),
+        ("hypothesis", 1.0, r"\bif (?:we|i) (?:\w+ ){0,2}(?:\w{2,}ed|were|had|lost|left|went|bought|sold|cut|let|shut|ran|gave|took|made|put)\b|\bsuppose (?:we|i|that|our|the)\b|\bwhat if\b|\bwould (?:follow|have to change|break|suffer)\b|\bwhat would (?:that|this|it) (?:do|mean|change|cost|take)\b"),
         ("plan", 1.0, r"\b(?:we|i)(?: are|'re| am|'m)? (?:(?:really|seriously|just) )?(?:want|wish|plan|planning|intend|consider|considering|thinking|hope|hoping|tempted|torn|would like|'d like)(?: of| about)? (?!(?:to )?(?:know|understand|learn|see|read|hear|find out|an?|the|all|everything)\b)\w+"),
         ("options", 1.0, r"\b(?:options|alternatives|avenues|possibilities|trade-?offs|next steps|pitfalls|best course|way forward|ways (?:to|of|could))\b"),
         ("explore", 1.0, r"(?:^|[.!?:;,] |\band |\bplease )(?:explore|investigate|examine|weigh|assess|evaluate|brainstorm|dig into|look into|think through|work through)\b"),

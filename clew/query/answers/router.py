@@ -139,6 +139,8 @@ def route(seen: Seen, thresholds: Thresholds) -> Decision:
     return local(seen, thresholds)
 
 
+#: Groups of the kind "generalisation" that are said of a collection as well as of one thing.
+_OF_COLLECTIONS = frozenset({"general", "context", "overview", "known"})
 #: Groups of markers that ask many texts or voices.
 _OF_MANY = frozenset({"scope", "themes", "census", "voices", "told", "change"})
 
@@ -146,10 +148,12 @@ _OF_MANY = frozenset({"scope", "themes", "census", "voices", "told", "change"})
 def _surrounded(seen: Seen, thresholds: Thresholds) -> str:
     """The one subject that a question for everything is about; "" where it is about the collection.
 
-    Where what is asked for is its themes, what its voices say or what became of something, a subject only narrows that down.
+    Where what is asked for is its themes, what its voices say or what became of something, a subject only narrows that down, unless it
+    is a proper name that is asked for from all sides: "Ana Prado in broad strokes, in which topics does she appear?".
     """
     groups = {one.group for one in seen.markers if one.kind == "aggregation" and one.weight > 0}
-    if groups & _OF_MANY:
+    wide = any(one.kind == "generalisation" and one.group not in _OF_COLLECTIONS for one in seen.markers)
+    if groups & _OF_MANY and not (wide and any(seed.proper for seed in seen.seeds)):
         return ""
     if seen.seed_cover >= thresholds.subject_cover:
         return ", ".join(repr(name) for name in seen.seed_names)
