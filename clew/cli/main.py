@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
+import threading
 from functools import cache
 from typing import Any
 
@@ -99,10 +101,10 @@ def _commands() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command, and end the process with its exit status."""
-    _commands()
     _open_closed_streams()
-    status = 0
+    status, former = 0, _end_as_by_control_c()
     try:
+        _commands()
         result = app(args=arguments, prog_name="clew", standalone_mode=False)
         status = result if isinstance(result, int) else 0
         if status == 130:  # what typer makes of an interrupt
@@ -130,6 +132,9 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:
         _say(_system_fault(error))
         status = 3
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
     try:
         sys.stdout.flush()
     except OSError as error:  # what an error left unwritten
@@ -138,6 +143,18 @@ def main(arguments: list[str] | None = None) -> None:
             _say(_system_fault(error))
             status = status or 3
     raise SystemExit(status)
+
+
+def _end_as_by_control_c() -> dict[int, Any]:
+    """SIGTERM and SIGHUP (a stopped container, a closed terminal) end a command as Ctrl-C does: what was begun is put away,
+    and the next writer, on whatever machine, need not wait for this one. Gives the handlers that there were.
+
+    Whoever ignores a signal (`nohup`) goes on to; commands that run until stopped have handlers of their own.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    numbers = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
+    return {number: signal.signal(number, signal.default_int_handler) for number in numbers}
 
 
 def _open_closed_streams() -> None:

@@ -58,15 +58,18 @@ def hanging(root: Path) -> Path:
     return write(root, FILES)
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
-def test_interrupted_run_keeps_its_last_batch_and_the_next_goes_on(hanging: Path, tmp_path: Path, workers: str) -> None:
-    """Ctrl-C: exit 130 and one sentence; what was published can be searched, and the next run does only the rest."""
+@pytest.mark.parametrize(("workers", "number"), [("0", signal.SIGINT), ("2", signal.SIGTERM)])
+def test_interrupted_run_keeps_its_last_batch_and_the_next_goes_on(
+    hanging: Path, tmp_path: Path, workers: str, number: signal.Signals
+) -> None:
+    """Ctrl-C, or a container that is stopped: exit 130 and one sentence; what was published can be searched, and the next run does only the rest."""
     arguments = ("index", hanging, "--embedder", "hashing:32", "--workers", workers, "--json")
     with started(*arguments, module="tests.acceptance.faults") as running:
         wait_until(lambda: len(snapshots(hanging)) >= 1 or running.poll() is not None, what="the first batch")
-        running.send_signal(signal.SIGINT)
+        running.send_signal(number)
         out, err = running.communicate(timeout=60)
     assert running.returncode == 130, err
+    assert [path.read_text() for path in (hanging / ".clew/epochs").glob("*.heartbeat")] == ["released"]
     assert out == ""
     assert "Traceback" not in err
     assert "clew: Interrupted." in err.splitlines()[-1]
