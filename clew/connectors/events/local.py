@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 _SLICE_MS = 100  # how long one wait in the watcher is
 _STEP_MS = 10  # changes that follow each other this closely come together
-_UNREADABLE = "\ufffd"  # what watchfiles puts in the place of bytes that are not UTF-8
+_UNREADABLE = "\ufffd"  # what some versions of watchfiles put in the place of bytes that are not UTF-8
+_UNDECODED = "Unable to decode path"  # what others end the watch with
 
 
 class LocalSource:
@@ -73,8 +74,14 @@ class LocalSource:
         try:
             return next(self._changes, set())
         except (OSError, RuntimeError) as error:
+            said = str(error)
+            if _UNDECODED in said:  # with it goes what changed at that moment: who begins anew looks at everything
+                raise StorageError(
+                    f"A name below {self._folder} is not UTF-8, and its change cannot be told: everything is looked at "
+                    f"instead. Where that happens often, rename the file, or use --schedule alone. ({said})"
+                ) from error
             raise StorageError(
-                f"The folder {self._folder} cannot be watched: {error}. Raise fs.inotify.max_user_watches, or use "
+                f"The folder {self._folder} cannot be watched: {said}. Raise fs.inotify.max_user_watches, or use "
                 "--schedule alone."
             ) from error
 
