@@ -14,6 +14,16 @@ from clew.connectors.location import Root
 from clew.errors import StorageError
 
 
+class _Ended(Iterator[Any]):
+    """A watch that ends with an error."""
+
+    def __init__(self, said: str) -> None:
+        self._said = said
+
+    def __next__(self) -> Any:
+        raise RuntimeError(self._said)
+
+
 @pytest.mark.parametrize(
     ("said", "told"),
     [
@@ -22,12 +32,8 @@ from clew.errors import StorageError
     ],
 )
 def test_end_of_a_watch_is_told_by_its_cause(tmp_path: Path, said: str, told: str) -> None:
-    def ended() -> Iterator[Any]:
-        raise RuntimeError(said)
-        yield
-
     source = LocalSource(Scope.of(Root.parse(tmp_path), None))
-    source._changes = ended()  # type: ignore[assignment]
+    source._changes = (change for change in _Ended(said))
     with pytest.raises(StorageError) as caught:
         source.receive(0.0)
     assert told in str(caught.value)
