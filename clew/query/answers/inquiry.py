@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from clew.indexer.lexical.analysis import words
 from clew.indexer.lexical.questions import AnalyzedQuestion, analyze_question
 from clew.query import stopping
-from clew.query.abstention import Judgement
+from clew.query.abstention import TOP, Judgement
 from clew.query.answers import second_opinion
 from clew.query.answers.cognates import Cognate, cognates
 from clew.query.answers.crossing import FEW, SPOKEN, Crossing, spoken
 from clew.query.answers.frame import languages_of, led_to, subject_terms
 from clew.query.answers.markers import Marked, fold, marked, weight
 from clew.query.answers.merging import merged
+from clew.query.answers.names import Names, names_in
 from clew.query.answers.quotation import held_share
 from clew.query.answers.router import Seen
 from clew.query.answers.seeds import (
@@ -313,6 +314,15 @@ class Inquiry:
             return 0.0
         return joint_coverage(self.seeds, self.graph, self.subject, self.subject_idf)
 
+    @cached_property
+    def names(self) -> Names:
+        """Which of the names in it the first passages hold."""
+        if not proper_words(self.text) or not self._first:
+            return Names(held=0.0, missing=0.0)
+        rows = self.pinned.read_chunks(self._first[:TOP], ["title", "text", "language"]).to_pylist()
+        hits = [(f"{row['title'] or ''}\n{row['text']}", row["language"]) for row in rows]
+        return names_in(self.text, self.terms, self.idf, hits)
+
     @property
     def asks_widely(self) -> bool:
         """Whether what surrounds its subject is asked for, rather than one thing of it."""
@@ -339,6 +349,8 @@ class Inquiry:
             judged += [one for one in [self.subject_inquiry.judgement] if one is not None]
         best = max(judged, key=lambda one: one.confidence, default=None)
         confidence, floor = (best.confidence, best.floor) if best else (0.0, 1.0)
+        if best is not None and crossing is None:
+            confidence = self.names.weighed(confidence)
         graph = self.graph
         return Seen(
             markers=self.markers,
@@ -349,6 +361,7 @@ class Inquiry:
             profile=self.profile,
             confidence=confidence if crossing is None else crossing.confidence,
             floor=floor if crossing is None else crossing.floor,
+            names_missing=0.0 if crossing is not None else self.names.missing,
             of_itself=self.of_itself,
             named_file=any(one.named for one in judged),
             crossing=crossing,

@@ -20,6 +20,9 @@ from clew.query.answers.seeds import Profile, Seed
 from clew.query.answers.thresholds import Thresholds
 from clew_client.answers import RouteName
 
+#: Share of a question that names may make up that its first passages do not hold, where an entity of it is to count.
+STRAY = 0.1
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Seen:
@@ -33,6 +36,7 @@ class Seen:
     profile: Profile | None
     confidence: float  # of the passages, within 0 … 1; see `clew.query.abstention`
     floor: float  # the index's own
+    names_missing: float = 0.0  # share of the question that are names which its first passages do not hold
     of_itself: bool = False  # it asks about the documents as such, and leads to nothing in them
     named_file: bool = False  # a file was asked for by its name
     crossing: Crossing | None = None  # of a question in a language that the embedder does not know
@@ -63,11 +67,14 @@ def passages_hold(seen: Seen, thresholds: Thresholds) -> bool:
 def seeds_hold(seen: Seen, thresholds: Thresholds) -> bool:
     """Whether the entities that a question means cover enough of it.
 
-    A proper name need not cover much. A common word that is a name, too, has to: every collection holds some of them.
+    A proper name need not cover much. A common word that is a name, too, has to: every collection holds some of them. Where other names
+    that the question gives are missing from what it finds, a name that is there is there by chance.
     """
     if (
         not seen.seeds or seen.crossing is not None
     ):  # of another language's questions the names are part of the confidence
+        return False
+    if seen.names_missing > STRAY:
         return False
     proper = any(seed.proper for seed in seen.seeds)
     return seen.seed_cover >= (thresholds.name_cover if proper else thresholds.seed_cover)
@@ -220,6 +227,7 @@ def signals(seen: Seen, thresholds: Thresholds) -> dict[str, Any]:
         },
         "confidence": round(seen.confidence, 6),
         "floor": round(floor_of(seen, thresholds), 6),
+        "names_missing": round(seen.names_missing, 6),
         "of_itself": seen.of_itself,
         "crossing": None if seen.crossing is None else seen.crossing.report(),
         "thresholds": thresholds.model_dump(exclude={"fitted", "cases"}),

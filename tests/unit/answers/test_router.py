@@ -49,6 +49,44 @@ def test_asking_for_everything_comes_first_and_needs_no_seed(question: str) -> N
     assert "as a whole" in decision.reason
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "so what's all this about then",
+        "give me the gist of the whole lot",
+        "wich problems come up time after time",
+        "que género de coisas se encontra neste manual",
+        "o que é que corre mal mais vezes por aqui",
+        "entonces, de qué va todo esto",
+        "¿Qué nos enseñan los informes en su totalidad?",
+        "ну и о чём всё это",
+        "что вообще можно найти в этом справочнике",
+    ],
+)
+def test_everything_is_asked_for_without_naming_it_too(question: str) -> None:
+    assert weight(marked(question), "aggregation") >= USUAL.aggregation
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "whats the deal with Corvo Marine",
+        "who or what is Polarband and how does it tie in with the rest",
+        "Oban office: the lay of the land",
+        "o que é isso da Corvo Marine e onde entra no resto",
+        "quem é a Solveig Aune e em que anda metida",
+        "pónme al tanto del enlace por satélite",
+        "el Gannet, la versión larga",
+        "Офис в Обане с высоты птичьего полёта",
+        "нужно общее понимание ключей подписи: кто с ними работает, что от них зависит",
+    ],
+)
+def test_what_surrounds_a_subject_is_asked_for_in_everyday_words(question: str) -> None:
+    found = marked(question)
+    assert weight(found, "generalisation") >= 1
+    assert weight(found, "aggregation") < USUAL.aggregation
+
+
 def test_asking_for_everything_about_what_is_not_held_gets_nothing_and_is_told_so() -> None:
     question = "give me a summary of the collection on office equipment"
     decision = route(seen(question, subject=("office", "equipment")), USUAL)
