@@ -120,7 +120,7 @@ def test_renamed_folder_has_as_many_documents_as_before_and_no_old_path(root: Pa
 def test_removed_folder_leaves_no_hit_and_no_row(root: Path, count: int) -> None:
     """[S3] With its parent, more files than fit into one batch of anything."""
     for number in range(count):
-        write(root / f"top/deep/{number}.md", f"The tide number {number}.\n")
+        write(root / f"top/deep/{number}.md", f"The tide number {number}, see [the next]({number + 1}.md).\n")
     write(root / "stay.md", "The tide that stays.\n")
     build(root)
     import shutil

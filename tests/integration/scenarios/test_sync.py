@@ -8,6 +8,7 @@ import pytest
 
 import clew
 from clew.errors import EmbedderServiceError
+from clew.indexer import vectors
 from clew.indexer.embedders.hashing import HashingEmbedder
 from clew.indexer.garbage import Retention, segment_name, sweep
 from clew.indexer.place import Place
@@ -94,7 +95,9 @@ def test_embedder_that_fails_for_one_file_leaves_its_vectors_owed_until_the_next
     monkeypatch.setattr(HashingEmbedder, "embed_passages", failing)
     write(root, {f"{n}.md": f"# {n}\n\nBuoy number {n}.\n" for n in range(4)})
     build(root)
-    write(root, {"bad.md": "# Bad\n\nThe reef lies off the point.\n", "good.md": "# Good\n\nThe pilot waits.\n"})
+    monkeypatch.setattr(vectors, "SLICE", 1)
+    monkeypatch.setattr(vectors, "WAITING_BYTES", 0)  # every vector is published by itself
+    write(root, {"bad.md": "# Bad\n\nThe reef lies off the point.\n", "a-good.md": "# Good\n\nThe pilot waits.\n"})
     for _ in range(2):  # not even the second time is it taken for done
         refused.append("reef")
         with pytest.raises(EmbedderServiceError, match="refused a text"):
