@@ -4,6 +4,7 @@
     python -m benchmarks.router cases --folder tests/data/router/fresh    # those of another folder
     python -m benchmarks.router transcripts           # graphrag-microsoft: over many transcripts global, over one local
     python -m benchmarks.router foreign               # XQuAD English: own questions lost, those of other collections answered
+    python -m benchmarks.router statements            # Kubernetes' documentation: what reports and answers say stands in the passages
 
 `--half`: of each kind the cases with even (0) or odd (1) numbers. The rules of the first version were committed before any case was read;
 after that the odd ones were, and later the even ones, too: what tells how the rules do on questions that nobody read are those in `fresh`.
@@ -17,7 +18,7 @@ import json
 import random
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import clew
@@ -35,12 +36,12 @@ CASES = Path(__file__).resolve().parents[1] / "tests" / "data" / "router"
 EMBEDDER = "minilm"
 
 
-def opened(root: str, folder: str) -> Asker:
+def opened(root: str, folder: str, embedder: str = EMBEDDER) -> Asker:
     """An index with its graph, built in a folder of its own."""
     place = str(Path(folder) / "index")
-    clew.index(root, index=place, embedder=EMBEDDER)
+    clew.index(root, index=place, embedder=embedder)
     with upkeep_of(Place.open(place)) as upkeep:
-        build_graph(upkeep.writer, BuildOptions(), Equipment().embedder(EMBEDDER))
+        build_graph(upkeep.writer, BuildOptions(), None if embedder == "none" else Equipment().embedder(embedder))
     index = clew.open(root, index=place)
     return index._asker(logged=False)
 
@@ -110,6 +111,63 @@ def foreign(own: int, others: int) -> None:
             )
 
 
+#: Asked of Kubernetes' documentation: of every route and language.
+ASKED = (
+    "What does restartPolicy: OnFailure do?",
+    "default port range for a NodePort service",
+    "Which themes dominate this documentation?",
+    "What problems come up again and again across the pages?",
+    "Give me an overview of network policies and what surrounds them",
+    "What's the deal with admission webhooks, and how do they fit in with the rest?",
+    "Should we use a StatefulSet or a Deployment for a database?",
+    "Tell me about taints and tolerations, the long version",
+    "O que faz o kube-scheduler?",
+    "Для чего нужен etcd?",
+)
+REPORTS = 10
+
+
+def statements() -> None:
+    """Whether what ten reports and ten answers say stands in the passage that it is said to stand in, read from the table of passages anew.
+
+    Nothing is edited but white space, so that is how a statement has to stand there; what a citation quotes, to the letter.
+    """
+    import pyarrow.compute as pc
+
+    with tempfile.TemporaryDirectory() as folder:
+        asker = opened(str(collection("docs-kubernetes") / "files"), folder, embedder="none")
+        pinned = asker.inquire(ASKED[0]).pinned
+        chunks = pinned.tables["chunks"].read(["chunk_key", "text"])
+        text_of = dict(zip(chunks["chunk_key"].to_pylist(), chunks["text"].to_pylist(), strict=True))
+        reports = pinned.tables["reports"].read()
+        heaviest = pc.sort_indices(reports, sort_keys=[("documents", "descending"), ("community_key", "ascending")])[
+            :REPORTS
+        ]
+        said = [
+            (one["chunk_key"], one["statement"]) for row in reports.take(heaviest).to_pylist() for one in row["summary"]
+        ]
+        print(f"{REPORTS} reports: {_standing(said, text_of)} statements stand in their passage")
+        routes: Counter[str] = Counter()
+        quoted, told, alone = [], [], 0
+        for question in ASKED:
+            answer = asker.ask(AskRequest(question=question))
+            routes[answer.route] += 1
+            by_number = {one.n: one for one in answer.citations}
+            quoted += [(one.chunk_key, one.text) for one in answer.citations]
+            told += [(by_number[n].chunk_key, one.text) for one in answer.statements for n in one.citations]
+            alone += sum(not one.citations for one in answer.statements)
+        print(
+            f"{len(ASKED)} answers ({dict(routes)}): {_standing(told, text_of)} statements and "
+            f"{sum(text in text_of.get(key, '') for key, text in quoted)} of {len(quoted)} quotations, to the letter; {alone} without a citation"
+        )
+
+
+def _standing(said: Sequence[tuple[int, str]], text_of: Mapping[int, str]) -> str:
+    """How many stand in their passage, but for white space."""
+    there = sum(" ".join(text.split()) in " ".join(text_of.get(key, "").split()) for key, text in said)
+    return f"{there} of {len(said)}"
+
+
 def _questions(home: Path) -> list[str]:
     return [json.loads(line)["text"] for line in (home / "queries.jsonl").read_text("utf-8").splitlines()]
 
@@ -125,7 +183,7 @@ def _mean(values: Sequence[float | bool]) -> float:
 def main() -> None:
     """Measure one of them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["cases", "transcripts", "foreign"])
+    parser.add_argument("what", choices=["cases", "transcripts", "foreign", "statements"])
     parser.add_argument("--half", type=int, choices=[0, 1])
     parser.add_argument("--folder", type=Path, default=CASES, help="where the cases lie")
     parser.add_argument("--own", type=int, default=80)
@@ -135,6 +193,8 @@ def main() -> None:
         cases(given.half, given.folder)
     elif given.what == "transcripts":
         transcripts()
+    elif given.what == "statements":
+        statements()
     else:
         foreign(given.own, given.others)
 
