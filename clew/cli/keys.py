@@ -126,12 +126,18 @@ def revoke(
     after: Annotated[str | None, typer.Option("--after", metavar="SPAN", help="Let it be valid that long yet.")] = None,
     place: IndexPlace = None,
     storage_option: StorageOptions = None,
+    as_json: AsJson = False,
 ) -> None:
     """End a key. Services notice within a second."""
     from clew.daemon.keys import read_span
 
-    _keys(where, place, storage_option).revoke(key_id, after=0.0 if after is None else read_span(after))
-    say(f"Key {key_id} is revoked.")
+    keys = _keys(where, place, storage_option)
+    keys.revoke(key_id, after=0.0 if after is None else read_span(after))
+    ended = next(key for key in keys.list() if key.id == key_id)
+    if as_json:
+        print_json(ended)
+        return
+    say(f"Key {key_id} is valid until {ended.revoked}." if ended.valid else f"Key {key_id} is revoked.")
 
 
 def rotate(

@@ -88,7 +88,10 @@ def test_root_is_indexed_served_followed_and_locked_by_its_first_key(folder: Pat
         assert "mast.md" not in json.dumps([hit["trail"] for hit in answer.json()["hits"]])
         listed = json.loads(clew("keys", "list", root, "--json").out)
         assert (listed["id"], listed["paths"], listed["valid"]) == (made["id"], ["ops"], True)
-        assert clew("keys", "revoke", root, made["id"]).status == 0
+        later = clew("keys", "revoke", root, made["id"], "--after", "1h")
+        assert (later.status, later.out) == (0, "")
+        assert later.err.startswith(f"Key {made['id']} is valid until 2")
+        assert clew("keys", "revoke", root, made["id"], "--json").object["valid"] is False
         until(lambda: search(client, "keel", made["key"]).status_code == 401)
     secret = made["key"].rpartition(f"{made['id']}_")[2]
     assert secret not in "".join(said)
