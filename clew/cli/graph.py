@@ -136,7 +136,7 @@ def build(
                         f"{told.model_calls:,} calls, about {told.tokens_in:,} tokens in, at most {told.tokens_out:,} out{price}"
                     )
             return
-        built = build_graph(upkeep.writer, options, _embedder(upkeep.writer), progress())
+        built = build_graph(upkeep.writer, options, _embedder(upkeep.writer), upkeep.told(progress()))
         report = _report(built, upkeep.writer, reader if isinstance(reader, ModelReader) else None)
     if session is not None:
         session.close()

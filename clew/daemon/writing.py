@@ -189,7 +189,7 @@ class GraphBuilding:
                 workers=self.options.workers,
             )
             embedder = None if name.startswith("given") else workshop.embedders.open(name)
-            return build_graph(upkeep.writer, options, embedder, progress).snapshot
+            return build_graph(upkeep.writer, options, embedder, upkeep.told(progress)).snapshot
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -16,8 +16,10 @@ import pytest
 
 import clew
 from clew.cli import status_watch
+from clew.daemon.writing import GraphBuilding, Workshop
 from clew.indexer import run
 from clew.indexer.progress import Silence
+from clew_client.service import GenerateRequest
 from tests.acceptance.commands import clew as command
 
 pytestmark = pytest.mark.acceptance
@@ -136,6 +138,29 @@ def test_run_under_way_is_seen_from_outside(root: Path, monkeypatch: pytest.Monk
     ]  # fmt: skip
     assert "indexing: Reading, 100.0 %, 3 of 3 files, 60.0 kB of 60.0 kB" in looking.shown
     assert clew.open(str(root)).status().run is None  # it has ended
+
+
+class Seeing(Silence):
+    """Waits, as each stage begins, until others see that it has."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.seen: list[str] = []
+
+    def begin(self, stage: str, total: int | None, unit: str) -> None:
+        end = monotonic() + 60
+        while (run := clew.open(str(self._root)).status().run) is None or run.stage != stage:
+            assert monotonic() < end, run
+        self.seen.append(stage)
+
+
+def test_build_of_the_graph_is_seen_from_outside(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(root, "a.md")
+    monkeypatch.setenv("CLEW_PATIENCE", "0.6")
+    seeing = Seeing(root)
+    GraphBuilding(root=str(root), options=run.RunOptions(workers=0), wish=GenerateRequest()).work(Workshop(), seeing)
+    assert len(seeing.seen) > 1
+    assert clew.open(str(root)).status().run is None
 
 
 def test_what_stays_as_it_is_is_not_watched(root: Path) -> None:
