@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from multiprocessing import get_context
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +11,11 @@ from numpy.typing import NDArray
 
 from clew.indexer.graph.reading import Passage, Reader, Reading
 from clew.indexer.number_sets import is_among
+from clew.indexer.sandbox import Failed, Produced, Sandbox
 from clew.indexer.tables import Table
 
 WORTH_PROCESSES = 8192  # from so many passages on; a process takes as long to start as it takes to read a block
+BLOCK_SECONDS = 600.0  # for one; it takes one or two
 MODEL = "model:"  # what the ids of models begin with
 EXTERNAL = ("http:", "https:", "mailto:", "ftp:", "tel:", "javascript:", "data:")
 
@@ -69,14 +69,25 @@ def readings(passages: Iterator[list[Passage]], reader: Reader, count: int, work
                 return
             yield reader.read(block)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        waiting: deque[Future[Reading]] = deque()
-        for block in passages:
-            waiting.append(pool.submit(reader.read, block))
-            if len(waiting) > 2 * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+    # Not `concurrent.futures`: its processes import the program that called us, and run what stands there without a guard.
+    with Sandbox(
+        _Read(reader=reader), processes=workers, seconds=lambda _: BLOCK_SECONDS, look_ahead=4 * workers
+    ) as sandbox:
+        for outcome in sandbox.run(passages, ordered=True):
+            if isinstance(outcome, Failed):
+                raise outcome.error
+            if isinstance(outcome, Produced):
+                yield outcome.result
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Read:
+    """What each process does."""
+
+    reader: Reader
+
+    def __call__(self, block: list[Passage]) -> Iterator[Reading]:
+        yield self.reader.read(block)
 
 
 def unread(
