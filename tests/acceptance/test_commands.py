@@ -50,6 +50,18 @@ def test_version_is_told() -> None:
     assert len(done.out.split()) == 2
 
 
+def test_nothing_is_kept_of_a_user_but_the_page_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that counts its users begins with a number for the machine, in the cache folder of the user."""
+    for name in ("ORT_DISABLE_TELEMETRY", "HF_HUB_DISABLE_TELEMETRY", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    home = tmp_path / "home"
+    home.mkdir()
+    root = write(tmp_path / "notes", {"a.md": "# Keel\n\nA keel of oak.\n"})
+    assert process("index", root, "--embedder", "minilm", HOME=str(home)).status == 0
+    assert "a.md" in process("search", root, "oak keel", HOME=str(home)).out
+    assert {one.relative_to(home).parts[:2] for one in home.rglob("*") if one.is_file()} == {(".cache", "clew")}
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_a_command_shows_an_example(command: str) -> None:
     """People copy the example before they read the options."""

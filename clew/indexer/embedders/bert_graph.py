@@ -14,6 +14,7 @@ speed and no gain in nDCG (.6575): not taken.
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.indexer.embedders.discretion import QUIET, keep_quiet
 from clew.indexer.embedders.onnx_file import FLOAT, INT64, Graph
 
 _MICROSOFT = "com.microsoft"
@@ -158,8 +160,11 @@ def open_session(model: bytes, *, exact: bool | None = None) -> Any:
 
     `exact` makes whole-number products exact on CPUs where they would not be; found out where None.
     """
+    keep_quiet()
     import onnxruntime
 
+    if os.environ[QUIET[0]] != "0":  # somebody else may have imported it before
+        onnxruntime.disable_telemetry_events()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from clew.errors import MissingPartError, OptionError
+from clew.indexer.embedders.discretion import keep_quiet
 from clew.indexer.embedders.protocol import Fingerprint, Vectors
 
 
@@ -16,6 +17,7 @@ class SentenceTransformerEmbedder:
 
     def __init__(self, model: str, *, device: str | None = None, batch: int = 8) -> None:
         try:
+            keep_quiet()
             from sentence_transformers import SentenceTransformer
         except ImportError:
             raise MissingPartError(
@@ -79,6 +81,7 @@ class FastembedEmbedder:
 
     def __init__(self, model: str, *, threads: int | None = None) -> None:
         try:
+            keep_quiet()
             from fastembed import TextEmbedding
         except ImportError:
             raise MissingPartError(
