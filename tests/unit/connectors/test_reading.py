@@ -116,7 +116,10 @@ def test_a_file_that_may_not_be_read_is_a_ledger_line(docs: Path, monkeypatch: p
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr(reading, "open_regular", refuse)
-    with pytest.raises(UnreadableFileError, match="Give this user the right"), open_stable(root, entry_of(root, "a.md")):
+    with (
+        pytest.raises(UnreadableFileError, match="Give this user the right"),
+        open_stable(root, entry_of(root, "a.md")),
+    ):
         pass
 
 
