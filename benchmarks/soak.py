@@ -42,6 +42,8 @@ WARM_SECONDS = 10.0  # of questions before the clock starts: a service that has 
 IDLE_SECONDS = 10.0  # after which a client opens a connection anew: the service closes one after 15
 #: MiB a minute that no service is blamed for: less than a hundredth of what it holds, in twenty minutes.
 GROWTH = 0.25
+#: MiB a minute; a slope that is known no better tells nothing. In twenty minutes it is 1 to 2.
+MOST_ERROR = 10.0
 WORDS = [
     "harbour",
     "lamp",
@@ -344,6 +346,8 @@ def shortcomings(found: dict[str, Any], rate: float) -> list[str]:
         slope, error = found["slope_mib_a_minute"][part], found["slope_error"][part]
         if not slope - 2 * error <= GROWTH:
             said.append(f"Memory ({part}) grows by {slope:+.2f} ± {error:.2f} MiB a minute.")
+        elif error > MOST_ERROR:  # what rises to twice its size and falls again is not flat either
+            said.append(f"Memory ({part}) is not flat: {slope:+.2f} ± {error:.2f} MiB a minute.")
     return said
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 import threading
+import weakref
 from collections.abc import Mapping
 from concurrent.futures import Future, wait
 from functools import cached_property
@@ -63,8 +64,16 @@ class RestrictedIndex(PinnedIndex):
         embedder: Callable[[], Embedder | None] = lambda: None,
     ) -> None:
         """`embedder`: what embeds names and reports that the whole graph does not hold."""
-        links = RelinkedTable.of(whole.tables["links"], lambda: self._relinked)
-        tables = _OwnTables({**whole.tables, "links": links}, self._own_graph)
+        me = weakref.ref(self)  # tables that knew it would keep it, in a cycle, when a service has moved on
+
+        def owner() -> RestrictedIndex:
+            found = me()
+            if found is None:
+                raise ReferenceError("The part of the index that this table belongs to is not held any more.")
+            return found
+
+        links = RelinkedTable.of(whole.tables["links"], lambda: owner()._relinked)
+        tables = _OwnTables({**whole.tables, "links": links}, lambda: owner()._own_graph())
         super().__init__(whole.place, whole.snapshot, whole.generation, tables=tables)
         self._embedder = embedder
         self._whole = whole

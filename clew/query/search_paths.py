@@ -40,13 +40,9 @@ class SearchPaths:
 
     def bm25(self) -> Bm25Path:
         """Words, by tantivy."""
-        pinned = self._pinned
-        return pinned.once(
-            "bm25_path",
-            lambda: Bm25Path(
-                pinned.lexical.index, pinned.universe, holders=lambda question: self.tfidf().holders(question)
-            ),
-        )
+        pinned, tfidf = self._pinned, self.tfidf()
+        # Not a function that knows the snapshot: it would keep it, in a cycle.
+        return pinned.once("bm25_path", lambda: Bm25Path(pinned.lexical.index, pinned.universe, holders=tfidf.holders))
 
     def sentences(self) -> SentenceMatch | None:
         """None where the index's embedder cannot compare texts token by token."""
