@@ -124,29 +124,21 @@ ASKED = (
     "O que faz o kube-scheduler?",
     "Для чего нужен etcd?",
 )
-REPORTS = 10
 
 
 def statements() -> None:
-    """Whether what ten reports and ten answers say stands in the passage that it is said to stand in, read from the table of passages anew.
+    """Whether what all reports and ten answers say stands in the passage that it is said to stand in, read from the table of passages anew.
 
     Nothing is edited but white space, so that is how a statement has to stand there; what a citation quotes, to the letter.
     """
-    import pyarrow.compute as pc
-
     with tempfile.TemporaryDirectory() as folder:
         asker = opened(str(collection("docs-kubernetes") / "files"), folder, embedder="none")
         pinned = asker.inquire(ASKED[0]).pinned
         chunks = pinned.tables["chunks"].read(["chunk_key", "text"])
         text_of = dict(zip(chunks["chunk_key"].to_pylist(), chunks["text"].to_pylist(), strict=True))
         reports = pinned.tables["reports"].read()
-        heaviest = pc.sort_indices(reports, sort_keys=[("documents", "descending"), ("community_key", "ascending")])[
-            :REPORTS
-        ]
-        said = [
-            (one["chunk_key"], one["statement"]) for row in reports.take(heaviest).to_pylist() for one in row["summary"]
-        ]
-        print(f"{REPORTS} reports: {_standing(said, text_of)} statements stand in their passage")
+        said = [(one["chunk_key"], one["statement"]) for row in reports.to_pylist() for one in row["summary"]]
+        print(f"{reports.num_rows} reports: {_standing(said, text_of)} statements stand in their passage")
         routes: Counter[str] = Counter()
         quoted, told, alone = [], [], 0
         for question in ASKED:
