@@ -91,6 +91,7 @@ def build(
     from clew.indexer.graph.model_reading import ModelReader
     from clew.indexer.graph.reading import FIELDS, RuleReader
     from clew.indexer.graph.report_author import ModelAuthor
+    from clew.indexer.underway import noted
     from clew.indexer.upkeep import upkeep_of
     from clew_client.graph import GraphEstimate
 
@@ -136,7 +137,7 @@ def build(
                         f"{told.model_calls:,} calls, about {told.tokens_in:,} tokens in, at most {told.tokens_out:,} out{price}"
                     )
             return
-        built = build_graph(upkeep.writer, options, _embedder(upkeep.writer), upkeep.told(progress()))
+        built = build_graph(upkeep.writer, options, _embedder(upkeep.writer), noted(upkeep.lease, progress()))
         report = _report(built, upkeep.writer, reader if isinstance(reader, ModelReader) else None)
     if session is not None:
         session.close()

@@ -175,6 +175,7 @@ class GraphBuilding:
         from clew.indexer.graph.build import BuildOptions, build_graph
         from clew.indexer.graph.editing import documents_named
         from clew.indexer.graph.reading import RuleReader
+        from clew.indexer.underway import noted
         from clew.indexer.upkeep import upkeep_of
 
         wish = self.wish
@@ -189,7 +190,7 @@ class GraphBuilding:
                 workers=self.options.workers,
             )
             embedder = None if name.startswith("given") else workshop.embedders.open(name)
-            return build_graph(upkeep.writer, options, embedder, upkeep.told(progress)).snapshot
+            return build_graph(upkeep.writer, options, embedder, noted(upkeep.lease, progress)).snapshot
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -48,7 +48,7 @@ from clew.indexer.schemas import FILES
 from clew.indexer.settings import GenerationSettings, SelectionSettings
 from clew.indexer.snapshots import Generation, Snapshot
 from clew.indexer.tables import Table, TableChange
-from clew.indexer.underway import Noted
+from clew.indexer.underway import Noted, noted
 from clew.indexer.vectors import fill_vectors
 from clew.indexer.writer import Predecessor, Writer, new_generation_id
 
@@ -122,9 +122,7 @@ def run_index(
         reclaiming(place, lease),
         frugal(),
     ):
-        noted = Noted(progress)
-        lease.tells = noted.state
-        return IndexRun(root, place, lease, options, noted, equipment).run()
+        return IndexRun(root, place, lease, options, noted(lease, progress), equipment).run()
 
 
 class IndexRun:

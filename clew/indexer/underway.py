@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from clew.connectors.objects import ObjectStore
 from clew.errors import ClewError
-from clew.indexer.epochs import PATIENCE_SECONDS, present_beat
+from clew.indexer.epochs import PATIENCE_SECONDS, WriterLease, present_beat
 from clew.indexer.progress import Progress
 from clew_client.types import RunProgress
 
@@ -65,6 +65,13 @@ class Noted:
         """Where the run is now, for the heartbeat."""
         with self._lock:
             return {**self._state, "at": time.time()}
+
+
+def noted(lease: WriterLease, progress: Progress) -> Noted:
+    """The same progress, which the lease's heartbeats tell as well."""
+    told = Noted(progress)
+    lease.tells = told.state
+    return told
 
 
 def under_way(store: ObjectStore) -> RunProgress | None:

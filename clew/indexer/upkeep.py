@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from clew.indexer.epochs import WriterLease
 from clew.indexer.garbage import reclaiming
 from clew.indexer.place import Place
-from clew.indexer.progress import Progress
-from clew.indexer.underway import Noted
 from clew.indexer.writer import Writer
 
 #: Fault points of upkeep (see `clew.indexer.faults`), in order, and what has happened when they are reached.
@@ -38,12 +36,6 @@ class Upkeep:
     def place(self) -> Place:
         """Where the index lies."""
         return self.writer.place
-
-    def told(self, progress: Progress) -> Progress:
-        """The same progress, which other processes see as well (`clew.indexer.underway`)."""
-        noted = Noted(progress)
-        self.lease.tells = noted.state
-        return noted
 
 
 @contextmanager
