@@ -258,6 +258,28 @@ def test_endless_question_keeps_its_rarest_words(build: Build) -> None:
     assert searched.hits(" ".join(common) + " needle", 1) == [30]
 
 
+def test_equal_chunks_among_others_that_hold_the_word_are_all_found(build: Build) -> None:
+    """Two in five share the best score: the first look at those who hold the word finds fewer than are wanted."""
+    built = build(["paid in cash" if number % 5 < 2 else "paid in cash at noon by card" for number in range(2000)])
+    searched = Searched(built)
+    tfidf = TfidfPath(searched.lexical.segments, searched.universe)
+    path = Bm25Path(searched.lexical.index, searched.universe, holders=tfidf.holders)
+    found = path.search(searched.ask("paid"), 50)
+    assert found.ordinals.tolist() == searched.search("paid", 50).ordinals.tolist()
+    assert len(found) == 50
+
+
+def test_equal_chunks_with_nothing_but_an_identifier_are_found(build: Build) -> None:
+    """`is-a` is made of words that every text holds: no word of the question tells who has it."""
+    built = build(["is-a"] * 400 + ["something else"] * 20, language=["en"] * 420)
+    searched = Searched(built)
+    tfidf = TfidfPath(searched.lexical.segments, searched.universe)
+    question = searched.ask("is-a")
+    assert (question.terms, question.idents) == ((), ("is-a",))
+    path = Bm25Path(searched.lexical.index, searched.universe, holders=tfidf.holders)
+    assert path.search(question, 50).ordinals.tolist() == searched.search("is-a", 50).ordinals.tolist()
+
+
 def test_of_many_equal_chunks_few_are_fetched(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of a table share their score by the thousand; which of them come first must not take reading them all."""
     texts = ["paid in cash" if number % 3 else "not paid yet" for number in range(3000)] + ["invoice-77 paid"]
