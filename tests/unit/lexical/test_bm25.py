@@ -30,6 +30,11 @@ class Searched:
         self.universe = built.universe  # type: ignore[attr-defined]
         self.path = Bm25Path(self.lexical.index, self.universe, settings)
 
+    def told_who_holds(self) -> Bm25Path:
+        """The path as a service has it: who holds a word is known, so ties need not be fetched."""
+        tfidf = TfidfPath(self.lexical.segments, self.universe)
+        return Bm25Path(self.lexical.index, self.universe, holders=tfidf.holders)
+
     def ask(self, text: str) -> AnalyzedQuestion:
         return analyze_question(text, self.lexical.languages)
 
@@ -262,8 +267,7 @@ def test_equal_chunks_among_others_that_hold_the_word_are_all_found(build: Build
     """Two in five share the best score: the first look at those who hold the word finds fewer than are wanted."""
     built = build(["paid in cash" if number % 5 < 2 else "paid in cash at noon by card" for number in range(2000)])
     searched = Searched(built)
-    tfidf = TfidfPath(searched.lexical.segments, searched.universe)
-    path = Bm25Path(searched.lexical.index, searched.universe, holders=tfidf.holders)
+    path = searched.told_who_holds()
     found = path.search(searched.ask("paid"), 50)
     assert found.ordinals.tolist() == searched.search("paid", 50).ordinals.tolist()
     assert len(found) == 50
@@ -273,10 +277,9 @@ def test_equal_chunks_with_nothing_but_an_identifier_are_found(build: Build) -> 
     """`is-a` is made of words that every text holds: no word of the question tells who has it."""
     built = build(["is-a"] * 400 + ["something else"] * 20, language=["en"] * 420)
     searched = Searched(built)
-    tfidf = TfidfPath(searched.lexical.segments, searched.universe)
     question = searched.ask("is-a")
     assert (question.terms, question.idents) == ((), ("is-a",))
-    path = Bm25Path(searched.lexical.index, searched.universe, holders=tfidf.holders)
+    path = searched.told_who_holds()
     assert path.search(question, 50).ordinals.tolist() == searched.search("is-a", 50).ordinals.tolist()
 
 
@@ -287,8 +290,7 @@ def test_of_many_equal_chunks_few_are_fetched(build: Build, monkeypatch: pytest.
     searched = Searched(built)
     question = searched.ask("paid invoice-77")
     expected = searched.path.search(question, 50)
-    tfidf = TfidfPath(searched.lexical.segments, searched.universe)
-    path = Bm25Path(searched.lexical.index, searched.universe, holders=tfidf.holders)
+    path = searched.told_who_holds()
     fetched: list[int] = []
     fetch = path._fetch
     monkeypatch.setattr(path, "_fetch", lambda query, limit: fetched.append(limit) or fetch(query, limit))
